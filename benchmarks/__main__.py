@@ -126,7 +126,7 @@ def load(name: str) -> Suite:
 
 
 def list_cases(options: argparse.Namespace) -> int:
-    """Print cases."""
+    """Print the cases of suites and papers, with their bars."""
     for name in [options.suite] if options.suite else NAMES:
         suite = load(name)
         print(f"{name}\n{command.listing(suite, options.device, options.case)}\n")
@@ -183,7 +183,7 @@ def compare(options: argparse.Namespace) -> int:
 
 
 def plot(options: argparse.Namespace) -> int:
-    """Draw figures."""
+    """Draw the figures of docs/images from the results."""
     from .harness.plots import IMAGES
     from .harness.rows import read
 
@@ -197,7 +197,7 @@ def plot(options: argparse.Namespace) -> int:
 
 
 def report(options: argparse.Namespace) -> int:
-    """Write the tables of documents; return the exit status."""
+    """Write the tables of README.md and docs from the results; return the exit status."""
     from .harness.report import report
     from .suites.tables import CODE, TABLES
 
@@ -205,7 +205,7 @@ def report(options: argparse.Namespace) -> int:
 
 
 def prune(options: argparse.Namespace) -> int:
-    """Drop the rows that no table, figure or page needs."""
+    """Drop the rows of results that no table, figure or page needs."""
     from .harness.pruning import prune
     from .harness.report.history import History
     from .suites.select import learn
@@ -219,7 +219,7 @@ def prune(options: argparse.Namespace) -> int:
 
 
 def tune(options: argparse.Namespace) -> int:
-    """Time other values for the constants in a package's tuning.py; return the exit status."""
+    """Time other values for the constants in a tonari package's tuning.py; return the exit status."""
     options.scale = options.scale or (0.02 if options.quick else 1.0)
     options.repeats = options.repeats or (3 if options.quick else 7)
     options.csv, options.no_csv = None, True
@@ -233,7 +233,7 @@ def tune(options: argparse.Namespace) -> int:
 
 
 def learn(options: argparse.Namespace) -> int:
-    """Write the table by which ``select_k``'s auto chooses a method, learnt from the results file."""
+    """Write the table by which ``select_k``'s auto chooses a method, learnt from the rows of the suite select."""
     from .harness.rows import read
     from .suites.select import learn
 
@@ -273,7 +273,7 @@ def serve_case(options: argparse.Namespace) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """Run one command; return the exit status."""
+    """Run the command that the command line names; return the exit status."""
     options = build_parser().parse_args(arguments)
     if options.verb == "run":
         return run(options, arguments)

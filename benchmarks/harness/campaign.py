@@ -21,9 +21,9 @@ from . import machine, rows
 from .case import Suite
 from .run import say
 
-# A row whose note begins with this text ran out of time: its part is measured again.
+# Beginning of the note of a row that ran out of time; the part of such a row is measured again.
 NOT_REACHED = "not reached"
-# Seconds that a process may take beyond its budget: imports, and the last call of a case.
+# Seconds that a process may take beyond its budget, for imports and for the last call of a case.
 GRACE = 60.0
 
 
@@ -35,7 +35,7 @@ class Part:
     ----------
     suite : suite or paper
     case : name of the case
-    turn : number of the measurement, from 1
+    turn : 1 for the first measurement of the case, 2 for the second, and so on
     cost : estimated seconds of the measurement
     """
 
@@ -46,7 +46,7 @@ class Part:
 
     @property
     def title(self) -> str:
-        """Name of the part, and of the file with its rows."""
+        """The name of the part; the file with its rows has the same name."""
         return f"{self.suite.name}.{self.case}.{self.turn}"
 
 
@@ -113,7 +113,7 @@ class Folder:
         return True
 
     def collect(self, parts: Sequence[Part]) -> int:
-        """Append new rows of all ended parts to the results of their suites; return their number."""
+        """Append new rows of all ended parts to the results of their suites; return the number of these rows."""
         count = 0
         for part in parts:
             if self.file(part).exists():
@@ -125,7 +125,7 @@ class Folder:
 
 
 def measure(folder: Folder, part: Part, options: argparse.Namespace, seconds: float) -> str:
-    """Measure one part in its own process; return the outcome in words, such as "measured" or "too long"."""
+    """Measure one part in its own process; return its outcome as text, such as "measured" or "too long"."""
     unfinished = folder.file(part).with_suffix(".unfinished")
     unfinished.unlink(missing_ok=True)
     command = [sys.executable, "-m", "benchmarks", "run", part.suite.name, "--device", options.device]
@@ -174,5 +174,5 @@ def campaign(suites: Sequence[Suite], options: argparse.Namespace) -> int:
 
 
 def _filled(row: rows.Row) -> rows.Row:
-    """Return the columns of a row that are not empty."""
+    """Return the columns of a row that have a value."""
     return {name: value for name, value in row.items() if value not in (None, "", {})}

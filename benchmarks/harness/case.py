@@ -18,10 +18,10 @@ class Bar:
 
     Attributes
     ----------
-    on : the measured quantity; if it is a peer's name, the quantity is the peer's seconds divided by tonari's
-    bound : the smallest value that meets the bar, or with `most` the largest
+    on : name of the measured quantity; a peer's name stands for the peer's seconds divided by tonari's
+    bound : the smallest value that meets the bar; with `most`, the largest one
     home : part of the name of the machine for which the bar was set; empty for any machine
-    isa : the instruction set for which it was set; empty for any
+    isa : the instruction set for which the bar was set; empty for any
     """
 
     on: str
@@ -31,7 +31,7 @@ class Bar:
     isa: str = ""
 
     def verdict(self, value: float, *, judged: bool) -> dict[str, Any]:
-        """Return the columns of a verdict; without a bar, the columns of the measurement."""
+        """Return the columns of results about the bar; ``passed`` is None unless the bar is judged."""
         passed = bool(value <= self.bound if self.most else value >= self.bound)
         return {"bar_on": self.on, "bar": self.bound, "value": value, "passed": passed if judged else None}
 
@@ -51,15 +51,15 @@ class Case:
     prepared : whether an index of the points is made before the clock starts
     asked : number of queries, if they are searched one at a time (m = 1); seconds are per query
     loops : number of successive calls whose time is averaged, if one call is too short for a clock
-    truth_k : largest k of the cases that share these data and their true neighbours
-    grid : (m, d) of a sweep over both
+    truth_k : the largest k of all cases that share these data: the true neighbours are computed once, for this k
+    grid : pairs (m, d) of a case that varies the numbers of queries and of dimensions
     chunk : number of queries in each chunk of a stream
-    split : number of points in the first of two graphs that are merged
+    split : if two graphs are merged, the number of points of the first graph
     exact_rows : number of queries on which brute force is timed (0: not timed); its time is scaled to all queries
     auto : whether method="auto" is timed too
     screened : whether the low-precision screen is also timed by itself
     target : the requested recall
-    parameters : fields of the plan, with the values that the case sets
+    parameters : names of plan fields, and the values to which the case sets them
     peers : libraries that are timed as well
     against : peers to which the bars refer; the fastest one counts. Empty: each bar names its peer
     peer_settings : settings with which peers are timed, in addition to their defaults
@@ -68,7 +68,7 @@ class Case:
     gpus, gigabytes : number of GPUs and memory that the case needs, not counting its peers
     warm_scale : share of the points with which a warm-up compiles every kernel of the case
     cost : expected seconds of the whole case on its machine, peers included
-    work : function of the run and the case, which proves answers, times them and writes rows of results
+    work : function (run, case) that proves the answers, times the calls and writes rows of results
     """
 
     name: str
@@ -112,11 +112,11 @@ class Case:
 
     @property
     def queries(self) -> int:
-        """The number of queries to make."""
+        """The number of query rows in the data of the case; 0 for a graph, whose queries are its points."""
         return 0 if self.graph else self.asked or self.m
 
     def resized(self, **changes: Any) -> Case:
-        """Return the case with other sizes."""
+        """Return a copy of the case in which some attributes have other values."""
         return replace(self, **changes)
 
     def scaled(self, scale: float) -> Case:
@@ -166,8 +166,8 @@ class Suite:
     libraries : libraries whose versions are written into rows
     torch : whether cases use torch's tensors; such a run first compares the proof in torch with the reference in NumPy
     repeats, peer_seconds : defaults of the command line
-    workload : returns the call of a public function that a comparison of two versions times; None if the suite has none
-    figures : the figures that are drawn from rows
+    workload : function (run, case) that returns the call that a comparison of two versions times; None if there is none
+    figures : function that makes the figures of the suite from its rows; None if it has none
     """
 
     name: str
@@ -182,7 +182,7 @@ class Suite:
 
     @property
     def path(self) -> Path:
-        """The path of the results."""
+        """The path of the CSV file with the results."""
         return RESULTS / f"{self.results}.csv"
 
     def chosen(self, device: str, patterns: Sequence[str] | None) -> list[Case]:
@@ -191,7 +191,7 @@ class Suite:
         Raises
         ------
         SystemExit
-            A pattern matches none.
+            A pattern matches no case.
         """
         here = {case.name: case for case in self.cases if case.device == device}
         for pattern in patterns or ():

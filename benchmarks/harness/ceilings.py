@@ -26,7 +26,7 @@ GEMM_SIZE = 4096
 
 
 def _rate(work: Callable[[int], object], threads: int, amount: float, repeats: int = 5) -> float:
-    """Return ``amount`` divided by the seconds of ``work(thread)`` on all threads at once; the best of some repeats."""
+    """Run ``work(thread)`` on all threads at once, several times; return ``amount`` divided by the least seconds."""
     with ThreadPoolExecutor(threads) as pool:
         best = float("inf")
         for _ in range(repeats + 1):
@@ -38,7 +38,7 @@ def _rate(work: Callable[[int], object], threads: int, amount: float, repeats: i
 
 @functools.cache
 def copy_rate(threads: int) -> float:
-    """Return the bytes per second (read + written) of numpy.copyto, each thread on its own part."""
+    """Return the bytes per second (read + written) of numpy.copyto; every thread copies its own part."""
     source = np.ones(STREAM_FLOATS, np.float32)
     target = np.zeros_like(source)
     parts = list(zip(np.array_split(target, threads), np.array_split(source, threads), strict=True))
@@ -47,7 +47,7 @@ def copy_rate(threads: int) -> float:
 
 @functools.cache
 def read_rate(threads: int) -> float:
-    """Return the bytes per second of computing a maximum, each thread on its own part."""
+    """Return the bytes per second of computing a maximum; every thread reads its own part."""
     source = np.ones(STREAM_FLOATS, np.float32)
     parts = np.array_split(source, threads)
     return _rate(lambda i: parts[i].max(), threads, source.nbytes)
@@ -84,7 +84,7 @@ def kernel_peak(native: ModuleType, kernel: str, threads: int) -> float:
 
 
 def describe(threads: int) -> str:
-    """Return one line for the head of a table."""
+    """Return the ceilings of the CPU as one line of text, which is printed above the results."""
     return (
         f"{threads} of {os.cpu_count()} processors: copy {copy_rate(threads) / 1e9:.1f} GB/s, "
         f"read {read_rate(threads) / 1e9:.1f} GB/s, float32 GEMM {gemm_rate(threads) / 1e9:.0f} GFLOP/s"

@@ -38,8 +38,10 @@ def _set(variables: Mapping[str, str | None]) -> None:
 
 
 def blas_environment(threads: int, core: str | None) -> dict[str, str | None]:
-    """Return variables that set the threads of BLAS and OpenMP, and OpenBLAS's kernels to ``core`` (None: its
-    choice)."""
+    """Return environment variables that set the threads of BLAS and OpenMP, and the kernels of OpenBLAS.
+
+    OpenBLAS uses the kernels named ``core``, or chooses them itself if ``core`` is None.
+    """
     count = str(threads)
     return {
         "OMP_NUM_THREADS": count,
@@ -50,7 +52,7 @@ def blas_environment(threads: int, core: str | None) -> dict[str, str | None]:
 
 
 def blas_cores() -> list[str | None]:
-    """Return the OpenBLAS kernels to try here: OpenBLAS's own choice, and the best for each instruction-set level.
+    """Return names of OpenBLAS kernels to try: None (OpenBLAS chooses), then the best for each instruction-set level.
 
     Old builds do not know new processors and fall back to SSE2 kernels (the 0.3.15 inside faiss-cpu on Zen 5), so
     their own choice is not always the best.
@@ -93,7 +95,7 @@ class Child:
 
 
 def first_call(work: Callable[..., object], *arguments: Any, variables: Mapping[str, str | None]) -> float:
-    """Return the seconds of ``work(*arguments)`` in a new process, with everything that it imports and compiles."""
+    """Return the seconds of ``work(*arguments)`` in a new process, including all imports and compilation."""
     child = Child(_serve_first_call, work, arguments, variables=variables)
     try:
         return float(child.ask(None))

@@ -1,4 +1,4 @@
-"""Command-line options that all suites share, and the run that they describe."""
+"""The command-line options that all suites share, and the construction of a run from them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .rows import aligned
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of every command that measures."""
+    """Add the options that all measuring commands share to the parser of a command."""
     parser.add_argument("--device", choices=("cpu", "cuda"), help="where (default cpu, if there are cases for it)")
     parser.add_argument("--case", action="append", metavar="PATTERN", help="cases to run, repeatable (default all)")
     parser.add_argument("--scale", type=float, default=1.0, help="shrink points and queries by this factor")
@@ -37,7 +37,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
 
 
 def checked(options: argparse.Namespace, suite: Suite) -> argparse.Namespace:
-    """Fill in the suite's defaults and refuse numbers out of range; the budget counts from here."""
+    """Fill in the suite's defaults and refuse numbers out of range; the time budget starts to count now."""
     if not 0 < options.scale <= 1:
         raise SystemExit(f"--scale is {options.scale}, expected above 0 and up to 1")
     options.device = options.device or ("cpu" if "cpu" in suite.devices else "cuda")

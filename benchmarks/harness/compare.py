@@ -45,7 +45,7 @@ HEAD = ("case", "base s", "now s", "now / base", "quartiles", "rounds", "")
 
 
 def git(*arguments: str) -> str:
-    """Return git's output for this repository; SystemExit with its error message if it fails."""
+    """Run git in this repository and return its output; raise SystemExit with git's message if it fails."""
     found = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=False)
     if found.returncode:
         raise SystemExit(f"git {' '.join(arguments)}: {found.stderr.strip()}")
@@ -58,7 +58,7 @@ def base_of(named: str) -> tuple[str, Path]:
     Raises
     ------
     SystemExit
-        It is neither such a folder nor a commit.
+        The base is neither a folder from which tonari can be imported nor a commit.
     """
     folder = Path(named)
     if (folder / ONLY / "__init__.py").is_file():
@@ -72,7 +72,7 @@ def base_of(named: str) -> tuple[str, Path]:
 
 
 def built(commit: str) -> Path:
-    """Return the folder from which tonari of a commit can be imported; it is built if necessary."""
+    """Return a folder from which the tonari of a commit can be imported; build it if it does not exist."""
     home = FOLDER / commit
     site, source = home / "site", home / "source"
     if (home / "built").exists():
@@ -81,7 +81,7 @@ def built(commit: str) -> Path:
     shutil.rmtree(home, ignore_errors=True)
     git("worktree", "prune")
     git("worktree", "add", "--detach", "--force", str(source), commit)
-    # ccache makes paths below this folder relative, so it can use object files of another commit's build.
+    # ccache makes paths below this folder relative, so that builds of other commits can reuse its object files.
     variables = os.environ | {"CCACHE_BASEDIR": str(home)}
     try:
         for step in steps(source, home / "build", site):
@@ -96,8 +96,10 @@ def built(commit: str) -> Path:
 
 
 def steps(source: Path, build: Path, site: Path) -> Iterator[list[str]]:
-    """Return the commands that build a source tree into a site: with CMake if its tools are installed, else with
-    pip."""
+    """Return the commands that build a source tree and install it into the folder `site`.
+
+    They use CMake if its tools are installed, otherwise pip.
+    """
     if not (importlib.util.find_spec("nanobind") and shutil.which("cmake") and shutil.which("ninja")):
         yield [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(site), str(source)]
         return
@@ -110,7 +112,7 @@ def steps(source: Path, build: Path, site: Path) -> Iterator[list[str]]:
 
 
 def present() -> Path:
-    """Return the folder from which this process would import tonari."""
+    """Return the folder from which this process imports tonari."""
     found = importlib.util.find_spec("tonari")
     if found is None or found.origin is None:
         raise SystemExit("tonari cannot be imported here: install it, or put src on PYTHONPATH")
@@ -121,7 +123,7 @@ def present() -> Path:
 
 
 class Side:
-    """A process with one of the two versions of tonari, which answers requests on its standard streams."""
+    """A process with one of the two versions of tonari; it reads requests from stdin and writes replies to stdout."""
 
     def __init__(self, who: str, site: Path, command: Sequence[str]) -> None:
         self.who = who
@@ -156,7 +158,7 @@ class Side:
         """End the process."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        with contextlib.suppress(BrokenPipeError):  # the process died; the next `ask` reports it
+        with contextlib.suppress(BrokenPipeError):  # the process has died: the next `ask` raises an error
             self._process.stdin.close()
         self._process.stdout.close()
         self._process.wait()
@@ -184,15 +186,17 @@ def serve(suite: Suite, options: argparse.Namespace) -> None:
             else:
                 assert work is not None
                 reply = {"seconds": seconds_of_calls(run, work, request["loops"])}
-        except Exception as error:  # reported to the other side, which ends the comparison
+        except Exception as error:  # sent to the comparing process, which then stops
             reply = {"error": f"{type(error).__name__}: {error}"}
         replies.write(json.dumps(reply) + "\n")
         replies.flush()
 
 
 def first_reply(run: Run, work: Callable[[], Any] | FirstCalls) -> dict[str, Any]:
-    """Run the work of a case for the first time; return its seconds after warming up, and a fingerprint of its
-    answer."""
+    """Run the work of a case for the first time; return a fingerprint of its answer, and its seconds.
+
+    The seconds are those of a second, warm call; only a :class:`FirstCalls` is timed in its first call.
+    """
     if isinstance(work, FirstCalls):
         told = work.call()
         return {"seconds": told["seconds"], "digest": digest_of(told["answer"]), "kernels": told["kernels"]}
@@ -200,7 +204,7 @@ def first_reply(run: Run, work: Callable[[], Any] | FirstCalls) -> dict[str, Any
 
 
 def seconds_of_calls(run: Run, work: Callable[[], Any] | FirstCalls, loops: int) -> float:
-    """Return the mean seconds of a call over this many successive calls."""
+    """Return the mean seconds of a call over `loops` successive calls; a :class:`FirstCalls` runs once."""
     if isinstance(work, FirstCalls):
         return float(work.call()["seconds"])
 
@@ -222,7 +226,7 @@ def digest_of(answer: Any) -> str:
     return found.hexdigest()
 
 
-# --- both --------------------------------------------------------------------------------------------------------
+# --- the comparison ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -244,7 +248,7 @@ class Verdict:
         return float(low), float(high)
 
     def slower(self, tolerance: float) -> bool:
-        """Whether the present tree is slower by more than the tolerance, beyond the spread of the rounds."""
+        """Whether three quarters of the rounds' ratios are above 1 by more than the tolerance."""
         return self.ratio > 1 + tolerance and self.quartiles[0] > 1 + tolerance
 
 
@@ -283,7 +287,7 @@ def compare(suite: Suite, options: argparse.Namespace) -> int:
             try:
                 ready = [side.ask(case=case.name) for side in sides]
                 loops = max(1, round(LEAST_SECONDS / max(min(reply["seconds"] for reply in ready), 1e-9)))
-                cold = "kernels" in ready[0]  # each side has just made its process's first call
+                cold = "kernels" in ready[0]  # in each side's process, the first call has just ended
                 verdict = take_turns(sides[0], sides[1], options.repeats - cold, loops)
                 if cold:
                     first, of_base = (reply["seconds"] for reply in ready)
@@ -322,8 +326,10 @@ def line_of(case: Case, verdict: Verdict, repeats: int, remark: str) -> tuple[st
 
 
 def rows_of(case: Case, verdict: Verdict, commits: Mapping[str, str], note: str) -> list[rows.Row]:
-    """Return rows of results for each contestant and its commit: the present tree, and the base with its ratio to
-    ours."""
+    """Return two rows of results, for the present tree and for the base.
+
+    Each has its own commit; the row of the base also has the ratio of its seconds to ours.
+    """
     low, high = verdict.quartiles
     ours = {"extras": {"ratio_to_base": verdict.ratio, "quartiles": [low, high]}}
     base = {"ratio": 1 / verdict.ratio}

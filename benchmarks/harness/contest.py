@@ -16,13 +16,13 @@ from .run import Run
 
 # FAISS processes queries in blocks of 4096, so a part of the queries is a whole number of such blocks.
 SLICE_ROWS = 4096
-# Numbers of queries in two trial calls, from which a peer's time is estimated: a slow peer gets only the small trial;
+# Numbers of queries in the two trial calls that estimate a peer's time. A slow peer runs only the small one;
 # the large one is fair to a peer that needs many queries to be fast.
 PILOT_ROWS = (256, 2048)
 
 
 class Timed(NamedTuple):
-    """Seconds of the whole workload (of one call if queries are single), its answer, and its number of rows."""
+    """The seconds of the whole workload (of one call if queries are searched one by one), and its answer."""
 
     seconds: float
     distances: Any
@@ -30,23 +30,23 @@ class Timed(NamedTuple):
 
 
 class Contestant(Protocol):
-    """A call that is timed alternately with those of other contestants."""
+    """One of several competitors whose calls are timed alternately."""
 
     name: str
 
     def run(self) -> Timed:
-        """Run the workload once."""
+        """Run the workload once; return its seconds and its answer."""
 
 
 class Ours:
-    """A call of tonari on the first ``rows`` queries of a case; seconds are scaled to all of them."""
+    """A call of tonari on the first ``rows`` queries of a case; its seconds are scaled to all ``all_rows`` queries."""
 
     def __init__(self, run: Run, name: str, call: Callable[[], Any], rows: int, all_rows: int) -> None:
         self.name, self.rows, self.all_rows = name, rows, all_rows
         self._run, self._call = run, call
 
     def run(self) -> Timed:
-        """Run the call once."""
+        """Run the call once; return its scaled seconds and its answer."""
         last: list[Any] = [None]
 
         def call() -> None:
@@ -57,7 +57,7 @@ class Ours:
 
 
 class Theirs:
-    """A running peer on one case; its first run determines on how many rows it is timed."""
+    """A running peer on one case; trial calls determine the number of queries on which it is timed."""
 
     def __init__(self, peer: peers.RunningPeer, case: Case, rows: int, seconds: float) -> None:
         self.peer, self.case, self.name = peer, case, peer.name
@@ -82,7 +82,7 @@ class Theirs:
         return self.peer.search(peers.Request(0, rows, k, self.case.single, self.case.prepared))
 
     def run(self) -> Timed:
-        """Search ``rows`` rows; the time is scaled to all rows, with the time of building the index added once."""
+        """Search the first ``rows`` queries; return scaled seconds, with the time of building the index added once."""
         reply = self._ask(self.rows)
         if self.case.single:
             seconds = reply.search_seconds / self.rows
@@ -93,7 +93,7 @@ class Theirs:
         return Timed(seconds, reply.distances, reply.indices)
 
     def sliced(self) -> dict[str, int]:
-        """Return the column ``rows_timed``, which exists only if fewer than all rows were timed."""
+        """Return the column ``rows_timed`` if fewer than all queries were timed; otherwise no column."""
         return {"rows_timed": self.rows} if self.rows < self.all_rows else {}
 
 
@@ -104,12 +104,12 @@ class Build:
         self.name, self._seconds = name, seconds
 
     def run(self) -> Timed:
-        """Build once."""
+        """Build the index once; return the seconds, without an answer."""
         return Timed(self._seconds(), np.empty(0), np.empty(0))
 
 
 def race(contestants: Sequence[Contestant], repeats: int) -> dict[str, Timing]:
-    """Return the seconds of each contestant: one warm-up each, then ``repeats`` rounds in which each runs once."""
+    """Warm every contestant up once, then run each once in each of ``repeats`` rounds; return their seconds."""
     seconds: dict[str, list[float]] = {contestant.name: [] for contestant in contestants}
     for turn in range(repeats + 1):
         for contestant in contestants:

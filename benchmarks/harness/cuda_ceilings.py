@@ -1,4 +1,4 @@
-"""Ceilings of the GPU: the highest rates that it reaches, each measured once in a run."""
+"""The highest rates that a GPU reaches (its ceilings), each measured once in a run."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class CudaCeilings:
     """The ceilings of one GPU.
 
     - ``gemm``: FLOP/s of torch.matmul in float16 on random data at 8192 x 8192 x 8192.
-    - ``gemm_at``: the same for 8192 rows, 2^17 columns and the inner dimension of a screen, writing of the product
-      included.
+    - ``gemm_at``: the same for 8192 rows, 2^17 columns and the inner dimension of a screen, the time includes
+      writing the product.
     - ``copy``: bytes per second of copying on the device, read and written bytes both counted.
     - ``pcie``: bytes per second from pinned host memory to the device.
     """

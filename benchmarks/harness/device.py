@@ -40,7 +40,7 @@ class Timing(NamedTuple):
 
 
 def timing_of(seconds: Sequence[float]) -> Timing:
-    """Return the timing of calls that took these seconds."""
+    """Return the timing (median, least, most, number) of calls from their seconds."""
     return Timing(float(np.median(seconds)), min(seconds), max(seconds), len(seconds))
 
 
@@ -58,7 +58,7 @@ class Device(Protocol):
         """Instruction set of tonari's kernels; None on a GPU."""
 
     def memory(self) -> int:
-        """The bytes that one input may take, so that enough memory is left for peers and methods."""
+        """The largest size of an input in bytes; it leaves enough memory for methods and peers."""
 
     def once(self, call: Callable[[], object]) -> float:
         """Return the seconds of one call."""
@@ -67,20 +67,20 @@ class Device(Protocol):
         """Wait until the previous call has completely ended."""
 
     def whole(self, seconds: float, part: int, rows: int) -> float:
-        """Return a lower bound of the seconds for ``rows`` rows, of which a call on ``part`` rows took ``seconds``."""
+        """Return a lower bound of the seconds for ``rows`` rows, given that ``part`` of these rows took ``seconds``."""
 
     def values(self, tensor: Any) -> Any:
-        """Return a tensor in the form that users of this device have: on a CPU a NumPy array, if NumPy has the type."""
+        """Return a tensor as a user of this device would pass it: on a CPU a NumPy array, if NumPy has the dtype."""
 
     def read_rate(self) -> float:
-        """Bytes per second of reading."""
+        """Bytes per second at which the device reads a large array."""
 
     def copy_rate(self) -> float:
-        """Bytes per second of copying, both ways counted."""
+        """Bytes per second of copying a large array, read and written bytes both counted."""
 
 
 class Cpu:
-    """This processor, with a number of threads."""
+    """The processor of this machine; all calls use ``threads`` threads."""
 
     kind = "cpu"
     slice_rows = 256
@@ -157,8 +157,8 @@ class Cuda:
         self._torch.cuda.synchronize()
 
     def replay(self, call: Callable[[], object]) -> Callable[[], object]:
-        """Time a call that is replayed from a CUDA graph, so that only its kernels are timed."""
-        call()  # compiles
+        """Return a call that replays `call` from a CUDA graph: timing it measures only the kernels."""
+        call()  # compiles the kernels before the capture
         graph = self._torch.cuda.CUDAGraph()
         with self._torch.cuda.graph(graph):
             found = call()
@@ -170,7 +170,7 @@ class Cuda:
         return replayed
 
     def whole(self, seconds: float, part: int, rows: int) -> float:
-        # A part of the rows may leave most of the device idle, and all rows may take no longer.
+        # A part of the rows may leave most of the GPU idle, so all rows may take no longer than the part.
         return seconds
 
     def values(self, tensor: Any) -> Any:
@@ -197,7 +197,7 @@ class Cuda:
 
 
 def open_device(kind: str, threads: int) -> Device:
-    """Return the device of this kind."""
+    """Return the device of a kind, "cpu" or "cuda"."""
     return Cuda() if kind == "cuda" else Cpu(threads)
 
 
@@ -210,7 +210,7 @@ def take_turns(
     most: int = 20,
     settle: bool = False,
 ) -> dict[str, Timing]:
-    """Time warm calls in rounds in which each runs once, until ``seconds`` have passed or ``most`` rounds are done.
+    """Time warm calls alternately: each runs once per round, until ``seconds`` have passed or after ``most`` rounds.
 
     With ``settle``, each call first waits until the threads of the previous peer have stopped spinning.
     """

@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-# Level -> the flags of /proc/cpuinfo that it needs; each level of x86-64 implies all before it.
+# Instruction-set level of x86-64 -> the flags in /proc/cpuinfo that it needs in addition to those of lower levels.
 LEVEL_FLAGS = {
     "generic": (),
     "avx2": ("avx2", "fma", "f16c", "bmi2"),
@@ -33,7 +33,7 @@ def _cpuinfo(key: str) -> str:
 
 
 def cpu_name() -> str:
-    """Return the processor's name, on Linux with family and model (in virtual machines the name may be vague)."""
+    """Return the processor's name; on Linux with family and model, since virtual machines may give vague names."""
     name = _cpuinfo("model name") or platform.processor() or platform.machine()
     family, model = _cpuinfo("cpu family"), _cpuinfo("model")
     return f"{name} (family {family} model {model})" if family else name
@@ -89,7 +89,7 @@ def pin(threads: int) -> list[int]:
 
 
 def library_versions(libraries: tuple[str, ...]) -> dict[str, str]:
-    """Return the versions of Python and of the given libraries, if they are installed."""
+    """Return the versions of Python and of those `libraries` that are installed."""
     found = {"python": platform.python_version()}
     for name in libraries:
         try:
@@ -101,9 +101,11 @@ def library_versions(libraries: tuple[str, ...]) -> dict[str, str]:
 
 
 def commit() -> str:
-    """Return the short commit, with ``+`` if tracked files differ; outside a checkout TONARI_COMMIT, else
-    ``unknown``."""
-    if "TONARI_COMMIT" in os.environ:  # a copy without git, whose commit the caller names
+    """Return the short commit of the code, with ``+`` if tracked files differ from it.
+
+    Outside a git checkout, it is the value of TONARI_COMMIT, or ``unknown`` if that is not set.
+    """
+    if "TONARI_COMMIT" in os.environ:  # the code is a copy without git; the caller names its commit
         return os.environ["TONARI_COMMIT"]
 
     def git(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -113,7 +115,7 @@ def commit() -> str:
         head = git("rev-parse", "--short", "HEAD")
         if head.returncode:
             return "unknown"
-        # Changes of the results do not count: the benchmarks write these files, and they are no part of the measured
+        # Changed results do not count: the benchmarks write these files themselves, and they are not measured
         # code.
         changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!benchmarks/results").stdout
     except FileNotFoundError:
@@ -122,11 +124,11 @@ def commit() -> str:
 
 
 def today() -> str:
-    """Return date and minute in UTC, ISO 8601."""
+    """Return the current date and minute in UTC, in ISO 8601 format."""
     return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%MZ")
 
 
 def describe(libraries: tuple[str, ...]) -> str:
-    """Return one line for the head of a table."""
+    """Return the machine, its versions and the date as one line of text, which is printed above the results."""
     versions = ", ".join(f"{name} {number}" for name, number in library_versions(libraries).items())
     return f"{cpu_name()}, {cores_allowed()} cores, {'/'.join(levels())}; {versions}; commit {commit()}; {today()}"

@@ -1,4 +1,4 @@
-"""The peak memory of a call, beyond the memory that was in use before.
+"""The peak memory of a call, in addition to the memory that was in use before it.
 
 On CUDA, torch's allocator counts: it counts all memory of tonari, but not of libraries with their own allocators. On
 Linux, the kernel counts the process's largest resident set, which can be reset (proc(5), clear_refs). Free memory that
@@ -16,7 +16,7 @@ _RESET_PEAK = "5"
 
 
 class Peak:
-    """The peak memory since this object was made; `where` is a device of torch."""
+    """Measures peak memory on the torch device `where`, from the construction of this object on."""
 
     def __init__(self, where: str) -> None:
         gc.collect()
@@ -39,7 +39,7 @@ class Peak:
             self._before = None
 
     def bytes(self) -> int | None:
-        """Return the peak since then; None if it is not counted."""
+        """Return the peak memory in bytes since the construction, minus the memory in use then; None if unknown."""
         if self._before is None:
             return None
         if self._where != "cpu":
@@ -50,7 +50,7 @@ class Peak:
 
 
 def resident(what: str) -> int:
-    """Return the bytes that the kernel reports under a name in this process's status."""
+    """Return a field of this process's status (/proc/self/status) in bytes, such as VmRSS."""
     for line in (_PROCESS / "status").read_text().splitlines():
         name, _, value = line.partition(":")
         if name == what:

@@ -15,13 +15,13 @@ IMAGES = ROOT / "docs" / "images"
 MARKERS = "osD^vPX*<>"
 PANELS_IN_A_ROW = 3
 
-# Series -> its points (x, y).
+# Name of a curve -> its points (x, y).
 Curves = dict[str, list[tuple[float, float]]]
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes, by default logarithmic: the horizontal axis to `base`, the vertical axis to 10."""
+    """One pair of axes with curves. By default both axes are logarithmic: x to the base `base`, y to the base 10."""
 
     title: str
     x: str
@@ -48,7 +48,7 @@ class Figure:
     table: str = ""
 
     def write(self, folder: Path) -> Path | None:
-        """Write the file, or print the table; return the file's path, or None if there is none."""
+        """Draw the figure into a file and return its path; or print the table, or draw nothing, and return None."""
         if self.table:
             print(f"{self.heading}\n{self.table}")
             return None
@@ -57,7 +57,7 @@ class Figure:
 
 
 def where(row: Mapping[str, Any]) -> str:
-    """Return machine, threads and day of a row, for a heading."""
+    """Return the machine, threads and day of a row, for the heading of a figure."""
     threads = f", {row['threads']} threads" if row["threads"] else ""
     return f"{row['machine']}{threads}, {row['date'][:10]}"
 
@@ -66,7 +66,7 @@ def draw(path: Path, panels: Sequence[Panel], heading: str) -> bool:
     """Write the figure; if no panel has a curve, write nothing and return False."""
     if not any(places for panel in panels for places in panel.curves.values()):
         return False
-    # Only drawing needs matplotlib, and no window.
+    # matplotlib is imported only here, and draws without a window.
     import matplotlib
 
     matplotlib.use("svg")
@@ -75,8 +75,8 @@ def draw(path: Path, panels: Sequence[Panel], heading: str) -> bool:
 
     style: Any = {
         "font.size": 8,
-        "svg.fonttype": "none",  # text stays text, so that files are small
-        "svg.hashsalt": "tonari",  # so that the same rows give the same file
+        "svg.fonttype": "none",  # texts are stored as text, not as shapes: files are smaller
+        "svg.hashsalt": "tonari",  # a fixed salt: equal rows give equal files
         "axes.grid": True,
         "grid.linewidth": 0.3,
         "lines.linewidth": 1,
@@ -98,7 +98,7 @@ def draw(path: Path, panels: Sequence[Panel], heading: str) -> bool:
             axes.set(title=panel.title, xlabel=panel.x, ylabel=panel.y)
             if panel.log_x:
                 axes.set_xscale("log", base=panel.base)
-                axes.xaxis.set_minor_formatter(NullFormatter())  # such labels overlap
+                axes.xaxis.set_minor_formatter(NullFormatter())  # the labels of minor ticks would overlap
             if panel.log_y:
                 axes.set_yscale("log")
                 axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
@@ -122,7 +122,7 @@ def draw(path: Path, panels: Sequence[Panel], heading: str) -> bool:
 
 
 def _wrap(title: Any, figure: Any) -> None:
-    """Break lines of a heading that are wider than its figure, between words; the figure becomes higher."""
+    """Break the lines of a heading at spaces where they are wider than the figure; make the figure higher."""
     lines = title.get_text().split("\n")
     for letters in range(max(map(len, lines)), 0, -1):
         parts = [part for line in lines for part in textwrap.wrap(line, letters, break_long_words=False)]
@@ -133,7 +133,7 @@ def _wrap(title: Any, figure: Any) -> None:
 
 
 def _hides_lines(axes: Any) -> bool:
-    """Whether a line passes under the legend of its axes."""
+    """Whether the legend of the axes covers a part of a curve."""
     legend = axes.get_legend()
     if legend is None:
         return False

@@ -34,19 +34,19 @@ Files = dict[str, list[Row]]
 
 @dataclass(frozen=True, eq=False)
 class _Watched(Results):
-    """Results that remember which rows were found."""
+    """Results that record all rows that :meth:`find` has returned."""
 
     found: list[Row] = field(default_factory=list)
 
     def find(self, where: Where) -> list[Row]:
-        """Return all rows that meet the conditions."""
+        """Return all rows that meet the conditions, and record them."""
         answer = super().find(where)
         self.found.extend(answer)
         return answer
 
 
 class _Made:
-    """The tables, figures and learnt entries that are made from rows, together with these rows."""
+    """Makes all tables, figures and learnt entries from rows, and finds the rows that they are made from."""
 
     def __init__(
         self, tables: Mapping[str, Table], history: History, suites: Sequence[Suite], learners: Mapping[str, Learner]
@@ -57,13 +57,13 @@ class _Made:
         self.learners = learners
 
     def used(self, files: Files) -> list[Row]:
-        """The rows from which anything is made."""
+        """Return the rows from which a table, figure or learnt entry is made."""
         results = _results(files)
         of_tables = [row for table in self.tables.values() for row in of_table(table, results, self.history)]
         return of_tables + [row for figure in self._figures(files) for row in figure.rows] + self._learnt(files)
 
     def everything(self, files: Files) -> list[object]:
-        """All tables, figures and learnt entries, to be compared with those made from fewer rows."""
+        """Return all tables, figures and learnt entries, for comparison with those made from fewer rows."""
         results = _results(files)
         texts = [render(table, results, self.history) for table in self.tables.values()]
         return [*texts, self._figures(files), self._learnt(files)]
@@ -76,14 +76,14 @@ class _Made:
 
 
 def of_table(table: Table, results: Results, history: History) -> list[Row]:
-    """Return rows that give the same table: the rows that its cells show, or else all rows that it requests."""
+    """Return rows that suffice to make a table: the rows that its cells show, or else all rows that it looked up."""
     watched = _Watched(results.rows)
     cells = {id(row) for row in shown(table, watched)}
     found = {id(row) for row in watched.found}
     alone = Results([row for row in results.rows if id(row) in cells])
     try:
         same = render(table, alone, history) == render(table, results, history)
-    except Missing:  # a cell may check that one row exists, and show another
+    except Missing:  # a cell may need a second row to exist that it does not show
         same = False
     return [row for row in results.rows if id(row) in (cells if same else found)]
 
@@ -97,7 +97,7 @@ def prune(
     learners: Mapping[str, Learner],
     folder: Path = RESULTS,
 ) -> None:
-    """Delete the rows of all results files from which nothing is made, and print the saved bytes.
+    """Delete the rows from which nothing is made from all results files; print the number of bytes saved.
 
     Parameters
     ----------

@@ -59,7 +59,7 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
-COMPARED = "compare"  # the stage of a comparison of two commits
+COMPARED = "compare"  # value of the column stage for comparisons of two commits
 
 # Column -> the type of its values.
 COLUMNS: dict[str, type] = {
@@ -105,7 +105,7 @@ COLUMNS: dict[str, type] = {
     "note": str,
     "extras": dict,
 }
-# Every row has these.
+# Columns in which every row has a value.
 REQUIRED = ("date", "commit", "suite", "case", "who", "device", "machine")
 DEVICES = ("cpu", "cuda")
 
@@ -117,10 +117,10 @@ Row = dict[str, Any]
 _RUN, _CASE = "#run", "#case"
 _OF_RUN = ("commit", "suite", "device", "machine", "gpus", "isa", "threads", "versions")
 _OF_CASE = ("date", "case")
-# Columns that each row has in its own line, even if all rows of a case have the same value.
+# Columns that are written with every row, even if all rows of a case have the same value.
 _OWN = ("who", "seconds_median", "seconds_min", "seconds_max")
 
-_Cells = dict[str, str]  # by column, or column.entry; without empty values
+_Cells = dict[str, str]  # column, or column.entry -> its text in the file; without empty texts
 
 
 def read(path: Path) -> list[Row]:
@@ -182,7 +182,7 @@ def keep(path: Path, kept: Sequence[bool]) -> None:
     texts = path.read_text().splitlines(keepends=True)  # rows contain no line breaks
     rows = [number for number, cells in _lines(path) if cells]
     staying = dict(zip(rows, kept, strict=True))
-    run: list[str] = []  # records that must precede the next row
+    run: list[str] = []  # the #run record to be written before the next kept row
     case: list[str] = []
     written = []
     for number, text in enumerate(texts, 1):
@@ -199,7 +199,7 @@ def keep(path: Path, kept: Sequence[bool]) -> None:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, _Cells]]:
-    """Return the lines of a file with their numbers and the cells of their rows; a line that is no row has no cells."""
+    """Yield the line number and the cells of each line of a file; a line that is not a row has no cells."""
     with path.open(newline="") as file:
         run: _Cells = {}
         case: _Cells = {}
@@ -241,13 +241,13 @@ def _only(cells: _Cells, names: Sequence[str]) -> _Cells:
 
 
 def _groups(lines: Iterable[_Cells], names: Sequence[str]) -> Iterator[tuple[_Cells, list[_Cells]]]:
-    """Group successive lines that agree in these columns."""
+    """Group successive rows that agree in these columns; yield the shared cells and the rows of each group."""
     for shared, group in itertools.groupby(lines, lambda cells: _only(cells, names)):
         yield shared, list(group)
 
 
 def _ordered(names: Iterable[str]) -> list[str]:
-    """Return names in the order of their columns; entries of objects are in alphabetical order."""
+    """Sort names of cells by the order of the columns, and entries of a column alphabetically."""
     columns = list(COLUMNS)
     return sorted(names, key=lambda name: (columns.index(name.partition(".")[0]), name.split(".")))
 
@@ -268,7 +268,7 @@ def _parsed(path: Path, number: int, cells: _Cells) -> Row:
 
 
 def _put(into: Any, entry: Sequence[str], text: str) -> None:
-    """Store a value in nested objects, at a path of one or several names."""
+    """Store the value of `text` in nested dictionaries, at the path `entry`."""
     if not isinstance(into, dict):
         raise ValueError("an entry of what is no object")
     if len(entry) > 1:
@@ -321,7 +321,7 @@ def _line(row: Mapping[str, Any]) -> _Cells:
 
 
 def _entries(name: str, value: Any) -> _Cells:
-    """Return the cells of an entry of an object; if the entry is an object, the cells of its entries."""
+    """Return the cells that store a value under a name: one cell, or for a dictionary the cells of all its entries."""
     if isinstance(value, Mapping) and value and not any("." in key for key in value):
         return {path: text for key, inner in value.items() for path, text in _entries(f"{name}.{key}", inner).items()}
     if isinstance(value, str) and value.isprintable() and _entry_value(value) is value and value:
@@ -332,7 +332,7 @@ def _entries(name: str, value: Any) -> _Cells:
 def _text(name: str, kind: type, value: Any) -> str:
     if value is None:
         return ""
-    if hasattr(value, "item"):  # a number of NumPy
+    if hasattr(value, "item"):  # a NumPy scalar
         value = value.item()
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
@@ -344,17 +344,17 @@ def _text(name: str, kind: type, value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value of an object: a number is rounded as in columns, but not within a list or an object."""
+    """Return the value of an entry, with a float rounded to six digits; floats inside lists or dictionaries are not."""
     if hasattr(value, "item"):
         value = value.item()
     return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
-# --- what rows say -----------------------------------------------------------------------------------------------
+# --- using rows --------------------------------------------------------------------------------------------------
 
 
 def newest(rows: Iterable[Row], *by: str) -> list[Row]:
-    """Return, for rows that agree in the columns `by`, those of the last run only: one date and one machine."""
+    """Group rows by the columns `by`; return the rows of each group's last run, which has one date and one machine."""
     found = list(rows)
     last: dict[tuple[Any, ...], tuple[str, str]] = {}
     for row in found:
@@ -364,7 +364,7 @@ def newest(rows: Iterable[Row], *by: str) -> list[Row]:
 
 
 def merged(*parts: Row) -> Row:
-    """Merge several parts into one row; later parts take precedence, and the extras of all parts are merged."""
+    """Merge several dictionaries of columns into one; later ones take precedence, and all their extras are merged."""
     whole: Row = {}
     for part in parts:
         whole |= part | {"extras": whole.get("extras", {}) | part.get("extras", {})}

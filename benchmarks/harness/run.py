@@ -17,9 +17,9 @@ from .device import Device, Timing, take_turns
 from .proof import WrongAnswer
 from .proof.neighbors import PROVED_ROWS, Proof
 
-# Seconds above which a call is timed only three times, and above which it is timed only once.
+# A call of more than LONG seconds is timed only three times, a call of more than VERY_LONG seconds only once.
 LONG, VERY_LONG = 1.0, 20.0
-# The bars on CPUs were set for this number of threads.
+# Number of threads for which the bars on CPUs were set.
 BAR_THREADS = 2
 NOTE_LENGTH = 300
 
@@ -35,7 +35,7 @@ def say(message: str) -> None:
 
 @dataclass
 class Run:
-    """The destination of results, and their common values.
+    """A run of a suite: its clock, its options, the data that cases share, and the rows that it writes.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Run:
     ceilings : highest rates of the machine, measured when they are first used
     rows : all rows so far
     wrong : number of our measurements that failed their proof or crashed
-    kept : data of the present case, and facts about these data
+    kept : data of the present case, and facts about the data, by key
     remembered : data that a case leaves for later cases
     """
 
@@ -98,27 +98,27 @@ class Run:
 
     @property
     def threads(self) -> int | None:
-        """The threads of each contestant, on a processor."""
+        """The number of CPU threads of each contestant; None on a GPU."""
         return self.device.threads
 
     def describe(self) -> str:
-        """Return one line for the head of a table."""
+        """Return the machine, versions, commit and date as one line of text, which is printed above the results."""
         facts = self.shared
         cores = f", {facts['threads']} threads, {facts['isa']}" if facts["threads"] else ""
         return f"{facts['machine']}{cores}; {facts['versions']}; commit {facts['commit']}; {facts['date']}"
 
     def options(self) -> dict[str, Any]:
-        """The arguments of all our calls."""
+        """The keyword arguments that every call of tonari in this run gets."""
         return {"progress": False} | ({} if self.cuda else {"threads": self.threads})
 
     # --- time ---
 
     def reaches(self, seconds: float) -> bool:
-        """Whether something that takes about this long would end in time."""
+        """Whether work of about this number of seconds would end before the deadline."""
         return time.perf_counter() + seconds <= self.deadline
 
     def time(self, call: Callable[[], object], *, loops: int = 1) -> Timing:
-        """Return the seconds of a warm call; with `loops`, the mean over this many calls without a pause."""
+        """Return the seconds of a warm call, measured over `loops` successive calls without a pause."""
 
         def repeated() -> None:
             for _ in range(loops):
@@ -136,17 +136,17 @@ class Run:
         return self.device.once(call)
 
     def proof(self, queries: Any, points: Any, k: int, *, graph: bool, count: int = PROVED_ROWS) -> Any:
-        """Return the true answers of some rows of tensors."""
+        """Return the true neighbours of `count` queries, for comparison with answers."""
         return Proof(queries, points, k, self.where, graph=graph, count=count)
 
     def prove(self, check: Callable[[], int]) -> int:
         """Run a check, which may raise WrongAnswer; return the number of compared rows."""
         return check()
 
-    # --- what is kept ---
+    # --- data that cases share ---
 
     def keep(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Return the data that `make` makes, which are stored for successive cases until other data replace them."""
+        """Return the data with this key; if they are not stored, make them, and store them instead of earlier data."""
         if key not in self.kept:
             self.kept.clear()
             self.free()
@@ -154,7 +154,7 @@ class Run:
         return self.kept[key]
 
     def also(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Return facts about the stored data, which `make` computes once and which are stored with the data."""
+        """Return a fact about the stored data; `make` computes it once, and it is stored and dropped with the data."""
         if key not in self.kept:
             self.kept[key] = make()
         return self.kept[key]
@@ -169,24 +169,26 @@ class Run:
     # --- contestants and verdicts ---
 
     def wants(self, name: str) -> bool:
-        """Whether the command line selects a contestant."""
+        """Whether the command line selects the contestant with this name."""
         return any(fnmatch.fnmatch(name, pattern) for pattern in self.who)
 
     def judges(self, bar: Bar, isa: str | None = None) -> bool:
-        """Whether a bar holds here: at full size, on the machine, instruction set and threads that it was set for."""
+        """Whether to judge a bar: only at full size, with the machine, instruction set and threads that it is for."""
         home = bar.home in self.shared["machine"] and bar.isa in ("", isa or self.shared["isa"])
         return self.scale == 1 and home and self.threads in (None, BAR_THREADS)
 
     def verdicts(self, bars: Sequence[Bar], measured: dict[str, float]) -> list[dict[str, Any]]:
-        """Return the columns of the verdict for each bar with a measurement; if there is none, one row without a
-        verdict."""
+        """Return columns with a verdict for each bar whose quantity was measured.
+
+        If there is no such bar, return one dictionary without columns, so that callers still write one row.
+        """
         found = [bar.verdict(measured[bar.on], judged=self.judges(bar)) for bar in bars if bar.on in measured]
         return found or [{}]
 
     # --- rows ---
 
     def write(self, case: Case, found: Sequence[rows.Row]) -> None:
-        """Append rows about a case to the results, and show them."""
+        """Append rows about a case to the results file, and print them."""
         whole = [self.shared | case.columns() | row for row in found]
         if self.path is not None:
             rows.append(self.path, whole)
@@ -210,7 +212,7 @@ class Run:
 
 
 def note_of(error: Exception) -> str:
-    """Return the note of a row about an error."""
+    """Return the text for the column ``note`` of a row about an error."""
     if isinstance(error, WrongAnswer):
         note = f"WRONG: {error}"
     elif out_of_memory(error):
@@ -226,7 +228,7 @@ def out_of_memory(error: Exception) -> bool:
 
 
 def seconds_of(timing: Timing) -> rows.Row:
-    """Return the columns with seconds."""
+    """Return a timing as the columns of results with seconds and repeats."""
     return {
         "repeats": timing.repeats,
         "seconds_median": timing.median,
@@ -236,7 +238,7 @@ def seconds_of(timing: Timing) -> rows.Row:
 
 
 def run_cases(run: Run, cases: Sequence[Case]) -> None:
-    """Run the cases for which machine and time suffice; for each other case, write a row with the reason."""
+    """Run each case for which the GPUs and the time suffice; otherwise write a row with the reason."""
     poisoned = False
     for whole in cases:
         case = whole.scaled(run.scale)

@@ -6,7 +6,7 @@ measurement by which it was chosen,
     # Case: SUITE CASE, CASE on DEVICE. Chosen on: MACHINE.
     # Not measured: why.
 
-and the comment behind a constant gives its meaning, and in brackets the values that are worth trying. These values are
+and the comment after a constant gives its meaning and, in brackets, the values that are worth trying. These values are
 set one after another, in this process, and the work of the cases is timed. A change is reported if a second measurement
 confirms it.
 """
@@ -38,7 +38,7 @@ from .run import Run, note_of, say
 
 CASE = re.compile(r"Case: (?P<suite>\w+) (?P<cases>.+?) on (?P<device>cpu|cuda)\. Chosen on: (?P<machines>.+)\.")
 VALUES = re.compile(r"(?P<meaning>.*?) ?(?P<values>\[.*\])?")
-# A value is better if three quarters of the rounds are faster by more than this.
+# A value is better if three quarters of the rounds are faster by more than this share of the present time.
 TOLERANCE = 0.03
 
 Load = Callable[[str], Suite]
@@ -47,12 +47,12 @@ Open = Callable[[Suite], Run]
 
 @dataclass(frozen=True)
 class Entry:
-    """One constant.
+    """A tuned constant: its name, its meaning, and the measurement that chose it.
 
     Attributes
     ----------
-    cases : names of the suite's cases that measure it; empty if it is not measured
-    values : values that are worth trying; empty if none are named
+    cases : names of the suite's cases that measure the constant; empty if it is not measured
+    values : values that are worth trying, from the comment; empty if it names none
     """
 
     name: str
@@ -73,7 +73,7 @@ def entries(text: str) -> list[Entry]:
     Raises
     ------
     ValueError
-        A group does not name its measurement.
+        A group of constants does not name its measurement.
     """
     comments = {
         token.start[0]: token.string.lstrip("# ")
@@ -101,7 +101,7 @@ def _name_of(node: ast.stmt) -> str | None:
 
 
 def _above(lines: Sequence[str], comments: dict[int, str], line: int) -> str:
-    """Return the first line of the comments directly above a line."""
+    """Return the first line of the comment block directly above a line; empty if there is none."""
     first = line
     while lines[first - 2].startswith("#"):
         first -= 1
@@ -140,7 +140,7 @@ def forget() -> None:
 
 @dataclass(frozen=True)
 class Tried:
-    """The rounds of one case for one value: seconds with it, and with the present value in the same rounds."""
+    """The timings of one case with one value, and with the present value in the same rounds."""
 
     value: Any
     rounds: Verdict
@@ -148,12 +148,12 @@ class Tried:
 
     @property
     def better(self) -> bool:
-        """Whether this value is faster than the present value, beyond the spread of the rounds."""
+        """Whether three quarters of the rounds are faster with this value by more than the tolerance."""
         return self.rounds.ratio < 1 - TOLERANCE and self.rounds.quartiles[1] < 1 - TOLERANCE
 
 
 def measure(tuning: ModuleType, entry: Entry, run: Run, suite: Suite, case: Case, rounds: int) -> list[Tried]:
-    """Time a case with each value, in turns; the present value is first, and is set again afterwards."""
+    """Time a case with each value alternately, the present value first; afterwards, set the present value again."""
     assert suite.workload is not None
     present = getattr(tuning, entry.name)
     values = [present, *(value for value in entry.values if value != present)]
@@ -170,7 +170,7 @@ def measure(tuning: ModuleType, entry: Entry, run: Run, suite: Suite, case: Case
             for at in range(len(values)) if turn % 2 else reversed(range(len(values))):
                 setattr(tuning, entry.name, values[at])
                 forget()
-                once = run.time_once(calls[at])  # fills the caches that later calls use
+                once = run.time_once(calls[at])  # untimed if the call is short: it fills the caches for the timed calls
                 if not turn:
                     loops = max(loops, round(LEAST_SECONDS / max(once, 1e-9)))
                 seconds[at].append(once if once > 1 else _repeated(run, calls[at], loops))
@@ -237,7 +237,7 @@ def tune(options: argparse.Namespace, load: Load, open_run: Open) -> int:
 
 
 def refusal(entry: Entry, device: str) -> str:
-    """Return the reason why an entry is not measured; empty if it is measured."""
+    """Return the reason why a constant cannot be measured here; empty if it can."""
     if not entry.cases:
         return "no case measures it"
     if entry.device != device:
@@ -249,7 +249,7 @@ def refusal(entry: Entry, device: str) -> str:
 def _report(
     tuning: ModuleType, entry: Entry, run: Run, suite: Suite, name: str, options: argparse.Namespace
 ) -> list[str]:
-    """Measure an entry on a case, and print the result; return a sentence about it if another value would be faster."""
+    """Measure a constant on a case and print the timings; return a sentence about it if another value is faster."""
     (case,) = (case for case in suite.cases if (case.name, case.device) == (name, entry.device))
     sized = case.scaled(options.scale)
     found = measure(tuning, entry, run, suite, sized, options.repeats)

@@ -1,4 +1,4 @@
-"""A paper's experiment with selections, as a list of the points on the curves of its figures.
+"""A paper's experiment with k-selection, as a list of points on the curves of its figures.
 
 If several figures have the same point, it is measured once for all of them. A figure is drawn from the newest run that
 measured it on that device.
@@ -22,7 +22,7 @@ from ..suites.select.measure import LIBRARIES, call_of, columns, measure, tried
 
 @dataclass(frozen=True)
 class Point:
-    """One measurement for a point of a figure: its seconds or, if ``counted``, the method's counters."""
+    """The measurement for one point of a figure: the seconds of a selection or, if ``counted``, its counters."""
 
     figure: str
     series: str
@@ -35,7 +35,7 @@ class Point:
     counted: bool = False
 
     def key(self) -> tuple[Any, ...]:
-        """Return a key that is equal for points that need the same measurement."""
+        """Return a key; points with equal keys share one measurement."""
         options = json.dumps(self.options, sort_keys=True)
         return self.rows, self.n, self.k, self.method, options, self.data, self.counted
 
@@ -47,12 +47,12 @@ class Paper:
     Attributes
     ----------
     figures : its figures and tables; those in ``tables`` are printed and not drawn
-    points : the measurements of a run
-    panels : a figure's axes from its rows
-    summary : makes the columns of a counted point from its ``Counters``
-    devices : for figures that only some devices can measure, these devices
-    rare : devices on which a figure is measured only if its name is given
-    cost : seconds of one figure
+    points : function of the run that yields all measurements
+    panels : function that makes the panels of a figure from its rows
+    summary : function that makes the columns of a counted point from its ``Counters``
+    devices : figure -> the devices that can measure it; other figures run on all devices
+    rare : figure -> the devices on which it is measured only if its name is given
+    cost : expected seconds of one figure
     """
 
     name: str
@@ -86,11 +86,11 @@ class Paper:
         return Case(name, device, 0, 0, 0, 0, work, data="", metric="", figure=figure, rare=rare, cost=self.cost)
 
     def is_rare(self, figure: str, device: str) -> bool:
-        """Return whether a figure is measured on a device only when its name is requested."""
+        """Return whether a figure is measured on a device only if its name is given."""
         return device in self.rare.get(figure, ())
 
     def drawn(self, rows: Sequence[Row]) -> Iterator[Figure]:
-        """Return the figures and tables of every device that has rows."""
+        """Return the figures and tables for which rows exist, separately for each device."""
         for figure in self.figures:
             for device in ("cpu", "cuda"):
                 own = newest_of(rows, self.name, figure, device)
@@ -107,9 +107,9 @@ class Paper:
 
 
 def sweep(run: Run, paper: Paper, case: Case) -> None:
-    """Measure the points of a case's figure in their order, and write one row for each."""
+    """Measure the points of a case's figure one after another, and write a row for each."""
     kind = run.device.kind
-    # Rare figures need arrays that are too large to be made for other figures.
+    # Rare figures need larger arrays, which are not made for the other figures.
     points = [
         point for point in paper.points(run) if point.k <= point.n and paper.is_rare(point.figure, kind) == case.rare
     ]
@@ -126,9 +126,7 @@ def sweep(run: Run, paper: Paper, case: Case) -> None:
 
 
 class _Source:
-    """Makes the tensors of a sweep: random shapes share one array, and real distances are parts of the largest
-    matrix.
-    """
+    """Makes the tensors of a sweep: all random tensors are views of one array, all real ones parts of one matrix."""
 
     def __init__(self, run: Run, points: Sequence[Point]) -> None:
         self.device = run.device.kind
@@ -180,7 +178,7 @@ def _measured(run: Run, paper: Paper, point: Point, source: _Source) -> Row:
 
 
 def newest_of(rows: Iterable[Row], suite: str, figure: str, device: str) -> list[Row]:
-    """Return the rows of one figure from the newest run that measured any of it on that kind of device."""
+    """Return the rows of one figure from the newest run on a kind of device that measured a point of the figure."""
     found = [row for row in rows if (row["suite"], row["figure"], row["device"]) == (suite, figure, device)]
     measured = [row for row in found if row["seconds_median"] is not None or row["extras"].get("counters")]
     if not measured:
@@ -191,14 +189,14 @@ def newest_of(rows: Iterable[Row], suite: str, figure: str, device: str) -> list
 
 
 def ready(row: Row) -> Row:
-    """Return a row with the additional columns ``series``, ``counters`` and ``options``, which panels read."""
+    """Return a row with the columns ``series``, ``counters`` and ``options``, which the panels of figures read."""
     options = {name: value for name, value in row["parameters"].items() if name not in ("method", "nan")}
     extras = row["extras"]
     return row | {"series": extras["series"], "counters": extras.get("counters", {}), "options": options}
 
 
 def curves(rows: Iterable[Row], x: str, y: Callable[[Row], float | None]) -> Curves:
-    """Return the points of every series by a column; places without a measurement are left out."""
+    """Return each series as a curve of points (column `x`, y); points without a measurement are left out."""
     found: Curves = {}
     for row in rows:
         height = y(row)
@@ -214,7 +212,7 @@ def seconds(row: Row) -> float | None:
 
 
 def improvements(found: Curves, base: str) -> Curves:
-    """Return the seconds of the series ``base`` divided by those of the others, where both were measured."""
+    """Return each other series as the seconds of ``base`` divided by its own, where both were measured."""
     reference = dict(found.get(base, []))
     return {
         series: [(x, reference[x] / y) for x, y in places if x in reference]

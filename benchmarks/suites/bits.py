@@ -1,7 +1,7 @@
 """Searches among rows of bits, compared with FAISS's IndexBinaryFlat.
 
 The time is that of one call of `tonari.search`, from arrays to answer; the peer's time includes building its index.
-Both run in this process, in turns. The answer is proved first: a sample of rows bit for bit against
+Both run in this process, alternately. The answer is proved first: a sample of rows bit for bit against
 ``tonari.metrics.reference``, and for hamming all distances against the peer's, which are whole numbers.
 
 On a GPU, the time is from tensors on the device to neighbours on the device. The bar of a case there is a tenth of the
@@ -27,7 +27,7 @@ Rows = Any
 
 
 def data_of(run: Run, case: Case) -> tuple[Rows, Rows]:
-    """Return points and queries of `case.d` random bytes."""
+    """Return points and queries, each with `case.d` random bytes."""
 
     def made() -> tuple[Rows, Rows]:
         rng = np.random.default_rng(0)
@@ -61,27 +61,27 @@ def on_host(answer: Any) -> tuple[Rows, Rows]:
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """Return the call of a case, for comparing versions."""
+    """Return the call of a case that a comparison of two versions times."""
     points, queries = searched(run, case)
     return lambda: run.tonari.search(queries, points, case.k, metric=case.metric, **run.options())
 
 
 class Turn:
-    """Return the call that is timed."""
+    """A contestant of a case: the search by tonari, or by FAISS."""
 
     def __init__(self, run: Run, name: str, call: Callable[[], Any]) -> None:
         self.name = name
         self._run, self._call = run, call
 
     def run(self) -> Timed:
-        """Search once, from arrays to answer."""
+        """Run the search once; return its seconds and its answer."""
         answers: list[Any] = []
         seconds = self._run.device.once(lambda: answers.append(self._call()))
         return Timed(seconds, *on_host(answers[0]))
 
 
 def faiss_search(run: Run, case: Case) -> Callable[[], Any]:
-    """Return the peer's call of the same search."""
+    """Return the call that searches a case with FAISS."""
     import faiss
 
     points, queries = data_of(run, case)
@@ -97,7 +97,7 @@ def faiss_search(run: Run, case: Case) -> Callable[[], Any]:
 
 
 def compare(run: Run, case: Case) -> None:
-    """Prove, time and judge a search."""
+    """Prove a search, time it and the peer, and judge its bars."""
     from tonari.metrics import reference
 
     points, queries = data_of(run, case)

@@ -1,4 +1,4 @@
-"""Survivors against the number of columns: the points that contracted rows do not rule out, for five kinds of data.
+"""Share of points that contracted rows do not rule out (survivors), by their number of columns, on five kinds of data.
 
 Nothing is timed. A case counts the points whose contracted distance, that of f(x) = (V^T x', rest) in p columns
 (docs/contraction.md), is at most the query's k-th distance. As in a search, V has the principal directions of a sample.
@@ -21,7 +21,7 @@ from ..harness.run import Run
 WIDTHS = (8, 16, 32, 64, 96, 128, 256)
 PILOTS = 200
 K = 10
-LEFT = "left"  # entry of the extras: the share of points that survive, for each number of columns
+LEFT = "left"  # name of the entry of extras with the shares of survivors, one for each number of columns
 _KINDS = {"SIFT": "sift", "filter responses": "gist", "topics": "topics", "Gaussian": "gaussian"}
 
 
@@ -34,14 +34,14 @@ def points_of(case: Case) -> np.ndarray:
 
 
 def survivors(run: Run, case: Case) -> None:
-    """Measure one kind of data; write its row."""
+    """Measure the shares of survivors on one kind of data; write its row."""
     from tonari.core import _native
 
     points = np.ascontiguousarray(points_of(case))
     n, d = points.shape
     pilots = np.arange(0, n, -(-n // PILOTS))
     found = run.tonari.search(points[pilots], points, case.k + 1, metric="sqeuclidean", threads=run.threads)
-    kth = found.distances[:, -1:].astype(np.float64)  # the nearest is the row itself
+    kth = found.distances[:, -1:].astype(np.float64)  # the nearest point is the row itself
     form = _native.Form("euclidean", points.mean(axis=0, dtype=np.float64).tolist(), 1.0)
     left: dict[str, float] = {}
     for columns in (width for width in WIDTHS if width < d):
@@ -49,7 +49,7 @@ def survivors(run: Run, case: Case) -> None:
         form.contracted(points, -(-n // 2048), columns).screened_rows(points, 1, rows)
         squares = np.einsum("ij,ij->i", rows, rows)
         lower = squares[pilots, None] + squares - 2 * rows[pilots] @ rows.T
-        # The margin: the k-th value was rounded to float32, and the sums here are added in another order.
+        # A margin is needed: the k-th value was rounded to float32, and sums are added in a different order here.
         within = np.count_nonzero(lower <= kth * (1 + 1e-6) + 1e-9 * squares, axis=1)
         if within.min() < case.k:
             raise WrongAnswer(f"{columns} columns leave {within.min()} points, fewer than the {case.k} neighbours")
@@ -60,7 +60,7 @@ def survivors(run: Run, case: Case) -> None:
 
 
 def figures(rows: Sequence[Row]) -> Iterator[Figure]:
-    """Plot survivors against columns, from the newest run on each kind of data."""
+    """Draw the share of survivors against the number of columns, from the newest run on each kind of data."""
     found = newest([row for row in rows if row["extras"] and row["scale"] == 1], "case")
     if not found:
         return

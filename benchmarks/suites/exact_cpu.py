@@ -2,7 +2,7 @@
 
 A case is timed only after its answer is proved: the shape and order of every row, a sample of rows bit for bit against
 ``tonari.metrics.reference.brute``, and every row against each peer, within the rounding of the peer's float32
-arithmetic. Then tonari and the peers are timed in turns: one warm-up each, then rounds, of which medians are taken.
+arithmetic. Then tonari and the peers are timed alternately: one warm-up each, then rounds, whose median counts.
 
 The public functions are timed, from arrays to answer, with the time of building the peer's index. If the case is
 ``prepared``, only the search is timed. Conversions that only a peer needs (uint8 to float32) are not included in its
@@ -36,8 +36,8 @@ from ..harness.run import Run, say, seconds_of
 from . import growth
 
 EUCLIDEAN = "tonari euclidean"
-ALL_COLUMNS = "tonari all columns"  # the same search without contraction
-IN_MEMORY = "tonari in memory"  # the same search in an Index of rows in memory, without codes
+ALL_COLUMNS = "tonari all columns"  # tonari's search of a case without contraction
+IN_MEMORY = "tonari in memory"  # tonari's search of a case with the rows in memory, without codes
 OURS = (EUCLIDEAN, ALL_COLUMNS, IN_MEMORY)
 MAKERS: dict[str, Callable[[Case], Data]] = {
     "sift": lambda case: photographs.sift_photo(case.n, case.dtype, m=case.queries),
@@ -50,7 +50,7 @@ MAKERS: dict[str, Callable[[Case], Data]] = {
 
 
 class Ours:
-    """tonari's public functions on one case; ``metric`` replaces the case's metric, ``whole`` screens all columns.
+    """Calls tonari on one case; ``metric`` replaces the case's metric, ``whole`` screens all columns.
 
     If the parameters of the case have ``codes``, the rows are in a file and the index holds their codes, except with
     ``in_memory``.
@@ -72,7 +72,7 @@ class Ours:
         self._set: dict[str, Any] = {"form_dim": data.points.shape[1]} if whole else {}
         self._index = None
         if case.prepared and case.parameters and not in_memory:
-            self._folder = tempfile.TemporaryDirectory()  # deleted together with this object
+            self._folder = tempfile.TemporaryDirectory()  # a folder that is deleted together with this object
             path = Path(self._folder.name, "points.npy")
             np.save(path, data.points)
             self._index = run.tonari.Index(path, metric=self.metric, threads=run.threads, **case.parameters)
@@ -98,7 +98,7 @@ class Ours:
         return [lambda part=part: tonari.search(part, points, case.k, metric=self.metric, **options) for part in parts]
 
     def run(self) -> Timed:
-        """Search once, from arrays to answer."""
+        """Run all calls once; return their seconds and the answer."""
         calls = self.calls()
         answers: list[Any] = []
         seconds = self._run.device.once(lambda: answers.extend(call() for call in calls))
@@ -107,20 +107,20 @@ class Ours:
 
 
 def load(run: Run, case: Case) -> Data:
-    """The data of a case."""
+    """Return the points and queries of a case; successive cases share them."""
     shape = (case.data, case.n, case.queries, case.d, case.dtype)
     found: Data = run.keep(shape, lambda: MAKERS[case.data](case))
     return found
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """All calls of a case, for comparing versions."""
+    """Return a call that makes all calls of a case, for a comparison of two versions."""
     calls = Ours(run, case, load(run, case)).calls()
     return lambda: [call() for call in calls][-1]
 
 
 def prove(found: Timed, case: Case, data: Data, metric: str) -> int:
-    """Prove tonari's answer; return the number of rows that were compared with the reference."""
+    """Prove an answer of tonari; return the number of rows that were compared with the reference."""
     from tonari.metrics import reference
 
     queries = data.points if data.queries is None else data.queries
@@ -141,7 +141,7 @@ def agreement(ours: Timed, theirs: Timed, case: Case, data: Data) -> float:
 
 
 def search(run: Run, case: Case) -> None:
-    """Prove and time one case; write a row of tonari for each bar, and a row for each peer."""
+    """Prove and time a case; write a row of tonari for each bar, and a row for each peer."""
     data = load(run, case)
     ours = Ours(run, case, data)
     say(f"{case.name}: proving")
@@ -191,7 +191,7 @@ def search(run: Run, case: Case) -> None:
 
 
 def compared(case: Case) -> tuple[str, str]:
-    """Return metric and dtype of the rows that the screen compares, which a metric may have transformed."""
+    """Return the metric and the dtype that the screen works with, after the metric's transformation of the rows."""
     from tonari.metrics.changes.change import change_of
 
     change = change_of(case.metric)
@@ -199,10 +199,10 @@ def compared(case: Case) -> tuple[str, str]:
 
 
 def verdicts(run: Run, case: Case, measured: dict[str, float], isa: str) -> list[dict[str, Any]]:
-    """Return the verdicts on the bars of an instruction set.
+    """Return the verdicts on a case's bars for an instruction set.
 
-    A bar on another contestant of tonari names it. Any other bar refers to the fastest of the case's peers, and has no
-    verdict if one of the peers is missing.
+    Some bars name another contestant of tonari, with which tonari is compared. All other bars refer to the fastest of
+    the case's peers, and have no verdict if one of the peers is missing.
     """
     found = []
     for bar in (bar for bar in case.bars if bar.isa == isa):
@@ -214,7 +214,7 @@ def verdicts(run: Run, case: Case, measured: dict[str, float], isa: str) -> list
 
 
 def against_ceiling(run: Run, plan: Any, data: Data, seconds: float) -> dict[str, Any]:
-    """Return the rate of the operations for all pairs, and the ceiling of this rate."""
+    """Return extras: the operations per second for all pairs, the ceiling's name, and the fraction that is reached."""
     rate = 2.0 * plan.m * plan.n * plan.d / seconds
     ceiling, name = ceiling_of(plan, data, run.threads or 1)
     return {
@@ -226,7 +226,7 @@ def against_ceiling(run: Run, plan: Any, data: Data, seconds: float) -> dict[str
 
 
 def ceiling_of(plan: Any, data: Data, threads: int) -> tuple[float, str]:
-    """Return the largest FLOP/s that the case could reach on this machine, and the name of the limit."""
+    """Return the highest FLOP/s that this machine allows for a case, and the name of the limit."""
     from tonari.core import _native
 
     kernel = plan.kernels[plan.precisions[0]]
@@ -242,18 +242,18 @@ FAISS = ("faiss",)
 
 
 def _bars(amx: float, avx512: float, avx2: float, on: str = "times faster") -> tuple[Bar, ...]:
-    """Return a bar for each instruction set, on the speed-up over the fastest peer or another contestant of tonari."""
+    """Return a bar on the speed-up for each instruction set; ``on`` names the rival if it is not the fastest peer."""
     levels = {"amx": amx, "avx512": avx512, "avx2": avx2}
     return tuple(Bar(on, bound, home="", isa=isa) for isa, bound in levels.items())
 
 
 def _contracted(levels: tuple[Bar, ...], times: float) -> dict[str, Any]:
-    """Return the additional bar of rows that vary in few directions: the speed-up over the search in all columns."""
+    """Return the peers and bars of a contracted search: `levels`, and the speed-up over the search in all columns."""
     return {"peers": (*FAISS, ALL_COLUMNS), "bars": (*levels, *_bars(times, times, times, on=ALL_COLUMNS))}
 
 
 def _on_disk(name: str, m: int, **changes: Any) -> Case:
-    """A case whose points are in a file and whose codes are in memory; its rivals have the points in memory."""
+    """Return a case with the points in a file and their codes in memory; its rivals have the points in memory."""
     shape: dict[str, Any] = {"n": 99_000, "m": m, "data": "sift", "parameters": {"codes": "int8"}}
     return _case(name, prepared=True, peers=(*FAISS, IN_MEMORY), bars=_bars(1, 1, 1), **shape | changes)
 
@@ -290,7 +290,7 @@ SUITE = Suite(
         _case("search-gauss-k7500", n=30_000, m=100, k=7500, bars=_bars(1.8, 1.8, 1.8)),
         _case("search-gauss-768-k5000", n=10_000, m=100, d=768, k=5000, bars=_bars(1.8, 1.8, 1.8)),
         _case("search-clustered-784", d=784, data="clustered", **_contracted(_bars(25, 3, 2), 4), cost=120),
-        # In these data, half of all rows are equal.
+        # In these data, half of all rows are zero, hence equal.
         _case("graph-half-zeros", n=50_000, m=50_000, data="half zeros", graph=True, bars=_bars(5, 5, 3)),
         # Rows that vary in few directions, which are contracted (docs/exactness.md, "Contracted forms").
         _gist("graph-gist-960", m=50_000, graph=True, **_contracted(_bars(25, 3, 2), 6.7), cost=300),

@@ -34,13 +34,13 @@ def masked(case: Case) -> tuple[Rows, Rows, Rows]:
 
 
 def clouds(case: Case) -> tuple[Rows, Rows, Rows]:
-    """Return points that fill unit cubes evenly, and the number of each point's cube."""
+    """Return points that fill unit cubes evenly, and for each point the index of its cube (cloud)."""
     points = np.random.default_rng(0).random((case.n, case.d), dtype=np.float32)
     return points, points, np.arange(case.n) // case.parameters["size"]
 
 
 def data_of(run: Run, case: Case) -> tuple[Rows, Rows, Rows]:
-    """Return points, queries, and the mask or the clouds."""
+    """Return the points and queries of a case, and its mask or the cloud index of each point."""
     make = clouds if case.graph else masked
     key = (case.graph, case.n, case.m, case.d, *case.parameters.values())
     found: tuple[Rows, Rows, Rows] = run.keep(key, lambda: make(case))
@@ -72,7 +72,7 @@ def on_host(answer: Any) -> Any:
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """Return the call of a case, for comparing versions."""
+    """Return the call of a case that a comparison of two versions times."""
     points, queries, rule = searched(run, case)
     tonari, options = run.tonari, {"metric": case.metric} | run.options()
     if case.graph:
@@ -85,7 +85,7 @@ def workload(run: Run, case: Case) -> Callable[[], Any]:
 
 
 def prove(case: Case, answer: Any, points: Rows, queries: Rows, rule: Rows) -> int:
-    """Compare a sample of rows with the reference; WrongAnswer if a bit differs."""
+    """Compare a sample of rows with the reference; return its size. Raise WrongAnswer if a bit differs."""
     from tonari.metrics.reference import brute
 
     count = min(PROVED_ROWS, len(queries))
@@ -101,7 +101,7 @@ def prove(case: Case, answer: Any, points: Rows, queries: Rows, rule: Rows) -> i
 
 
 def compare(run: Run, case: Case) -> None:
-    """Prove, time and judge a search with a mask."""
+    """Prove a search with a mask, time it and the alternatives, and judge its bars."""
     call = workload(run, case)
     proved = prove(case, on_host(call()), *data_of(run, case))
     points, queries, rule = searched(run, case)
@@ -131,7 +131,7 @@ def compare(run: Run, case: Case) -> None:
 
 
 def _rows_at(points: Any, mask: Any) -> Any:
-    """Return the allowed rows of a tensor; their numbers are computed where the mask is."""
+    """Return the allowed rows of a tensor; their row numbers are computed on the mask's device."""
     import torch
 
     if torch.is_tensor(mask):
@@ -140,7 +140,7 @@ def _rows_at(points: Any, mask: Any) -> Any:
 
 
 def compare_clouds(run: Run, case: Case) -> None:
-    """Prove, time and judge a graph of many clouds."""
+    """Prove a graph of many clouds, time it and the peers' loops, and judge its bars."""
     points, _, rule = data_of(run, case)
     call = workload(run, case)
     proved = prove(case, call(), points, points, rule)
@@ -155,7 +155,7 @@ def compare_clouds(run: Run, case: Case) -> None:
 
 
 def _time_loop(run: Run, case: Case, name: str, points: Rows) -> tuple[dict[str, Any], float]:
-    """Time a peer's loop over the first clouds; return its row, and its median seconds scaled to all clouds."""
+    """Time a peer's loop over the first clouds; return its row, and the median seconds, scaled to all clouds."""
     from scipy.spatial import cKDTree
     from sklearn.neighbors import NearestNeighbors
 

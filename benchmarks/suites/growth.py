@@ -1,4 +1,4 @@
-"""Graphs of growing numbers of rows that resemble text embeddings: seconds against n, on a CPU and on a GPU.
+"""Graphs of rows like text embeddings, for growing n: seconds against n, on a CPU and on a GPU.
 
 The rows have 768 columns (:mod:`benchmarks.harness.datasets.topics`), k is 10, and the time is that of the whole call,
 with the preparation of the points. Both suites of exact search have these cases and draw the same figure.
@@ -26,7 +26,7 @@ NAMES = {
 
 
 def shapes(sizes: Sequence[int]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the name and the sizes of each case."""
+    """Yield the name of each case, with the values of n for a device."""
     for n in sizes:
         yield f"{CASE}{n}", {"n": n, "m": n, "d": 768, "k": 10, "data": "topics", "graph": True}
 

@@ -41,13 +41,13 @@ NAMES = {
     "tonari": "tonari",
 }
 MEASURED = 500  # number of queries whose true neighbours are computed
-# Name of the entry of extras that has the mean weights of the first, second, ... neighbours.
+# Name of the entry of extras with the mean weight of the i-th neighbour, for i = 1, 2, ...
 WEIGHTS = "weights"
 UMAP_NEIGHBORS = 15
 
 
 def rows_of(case: Case, value: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return float32 points and queries of the kind "offset" or "tight", rounded once, after `value` was applied."""
+    """Return points and queries, rounded to float32 once; `value` is the offset, or scales the clouds' centres."""
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((case.n + case.m, case.d))
     if case.data == "offset":
@@ -59,7 +59,7 @@ def rows_of(case: Case, value: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def by_cdist(points: np.ndarray, queries: np.ndarray, k: int) -> np.ndarray:
-    """Return the neighbours by torch.cdist, which multiplies in float32."""
+    """Return the neighbours that torch.cdist finds, from float32 products."""
     import torch
 
     mode = "use_mm_for_euclid_dist"
@@ -69,7 +69,7 @@ def by_cdist(points: np.ndarray, queries: np.ndarray, k: int) -> np.ndarray:
 
 
 def recall(run: Run, case: Case) -> None:
-    """Measure the recall of each contestant for each offset or distance."""
+    """Measure the recall of each contestant for each offset, or for each distance between the centres."""
     from tonari.metrics.recall import neighbors_recall
     from tonari.metrics.reference import brute, returned, values_at
 
@@ -79,7 +79,7 @@ def recall(run: Run, case: Case) -> None:
         truth = brute(some, points, case.k, "euclidean")
 
         def measured(indices: Any, points: Any = points, queries: Any = some, truth: Any = truth) -> float:
-            """Return the share of found points that are no farther than the k-th true neighbour."""
+            """Return the recall of lists: the share of points that are no farther than the k-th true neighbour."""
             distances = returned(values_at(queries, points, indices, "euclidean"), np.float32)
             order = np.argsort(distances, axis=1, kind="stable")
             lists = (np.take_along_axis(rows, order, axis=1) for rows in (distances, np.asarray(indices)))
@@ -120,7 +120,7 @@ def weights(run: Run, case: Case) -> None:
 
 
 def ties(run: Run, case: Case) -> None:
-    """Measure the share of lists in the order of (distance, row number), for each number of values."""
+    """Measure the share of lists in the order of (distance, row number), for each number of different values."""
     from tonari.metrics.reference import brute
 
     for values in VALUES:
@@ -146,10 +146,10 @@ def ties(run: Run, case: Case) -> None:
 
 
 def memory(run: Run, case: Case) -> None:
-    """Measure the memory of searches, and their planned memory, for each limit."""
+    """Measure the peak memory of searches for each memory limit, and record their planned memory."""
     rng = np.random.default_rng(0)
     points, queries = (rng.standard_normal((count, case.d), dtype=np.float32) for count in (case.n, case.m))
-    run.tonari.search(queries[:10], points[:1000], case.k, **run.options())  # loads what a first search loads
+    run.tonari.search(queries[:10], points[:1000], case.k, **run.options())  # a first search, which loads modules
     for limit in MEGABYTES:
         limited = {"memory": limit * 10**6, "method": "exact"}
         plan = run.tonari.plan(case.n, case.m, case.d, case.k, threads=run.threads, **limited)

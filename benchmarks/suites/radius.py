@@ -23,8 +23,8 @@ from ..harness.proof import WrongAnswer
 from ..harness.run import Run, say, seconds_of
 
 PROVED_ROWS = 24
-AGREEING = 0.999  # least share of the neighbours on which the counts of a peer and of tonari agree
-_SAMPLED = 200  # number of queries from whose neighbours a radius is computed
+AGREEING = 0.999  # least share of neighbours that the counts of a peer and of tonari must have in common
+_SAMPLED = 200  # number of queries in the sample that determines a radius
 Rows = Any
 
 
@@ -45,7 +45,7 @@ def gaussian(case: Case) -> tuple[Rows, Rows]:
 
 
 def cloud(case: Case) -> tuple[Rows, Rows]:
-    """Return points that fill the unit cube evenly, and queries, which are the points themselves in a graph."""
+    """Return points and queries that fill the unit cube evenly; the queries of a graph are its points."""
     rng = np.random.default_rng(0)
     points = rng.random((case.n, case.d), dtype=np.float32)
     return points, points if case.graph else rng.random((case.m, case.d), dtype=np.float32)
@@ -61,7 +61,7 @@ def data_of(run: Run, case: Case) -> tuple[Rows, Rows]:
 
 
 def radius_of(run: Run, case: Case, points: Rows, queries: Rows) -> float:
-    """Return the radius of a case: as the case says, or such that queries have a given mean number of neighbours."""
+    """Return the radius of a case: the parameter "radius", or the one with "mean" neighbours per query on average."""
     if "radius" in case.parameters:
         return float(case.parameters["radius"])
     mean, some = case.parameters["mean"], queries[:: -(-len(queries) // _SAMPLED)]
@@ -81,20 +81,20 @@ def call_of(run: Run, case: Case, points: Rows, queries: Rows, radius: float) ->
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """Return the call of a case, for comparing versions."""
+    """Return the call of a case that a comparison of two versions times."""
     points, queries = data_of(run, case)
     return call_of(run, case, points, queries, radius_of(run, case, points, queries))
 
 
 def counts_of(case: Case, answer: Any) -> Any:
-    """Return the number of found points per query; in a self-join, without the query itself."""
+    """Return the number of points found for each query; in a self-join, without the query itself."""
     if case.parameters["verb"] == "pairs":
         return np.bincount(answer.left, minlength=case.n) + np.bincount(answer.right, minlength=case.n)
     return answer if case.parameters["verb"] == "count" else np.diff(answer.indptr)
 
 
 def prove(case: Case, answer: Any, points: Rows, queries: Rows, radius: float) -> int:
-    """Compare a sample of rows with the reference; WrongAnswer if a bit differs."""
+    """Compare a sample of rows with the reference; return its size. Raise WrongAnswer if a bit differs."""
     from tonari.core.results.radius_neighbors import limits_for
     from tonari.metrics.radius_reference import brute_within
 
@@ -120,7 +120,7 @@ def prove(case: Case, answer: Any, points: Rows, queries: Rows, radius: float) -
 
 
 def compare(run: Run, case: Case) -> None:
-    """Prove, time and judge one case."""
+    """Prove a case, time tonari and the peers, and judge its bars."""
     points, queries = data_of(run, case)
     radius = radius_of(run, case, points, queries)
     call = call_of(run, case, points, queries, radius)
@@ -149,7 +149,7 @@ def compare(run: Run, case: Case) -> None:
 def _time_peer(
     run: Run, case: Case, peer: RunningRadiusPeer, radius: float, counts: Any
 ) -> tuple[dict[str, Any], float]:
-    """Time a peer on as many queries as its time allows; return its row, and its median seconds for all queries."""
+    """Time a peer on as many queries as its time allows; return its row, and the median seconds for all queries."""
     everyone = len(counts)
     rows = min(everyone, 256)
     pilot = peer.count(rows, radius)

@@ -21,21 +21,21 @@ from ..harness.proof.neighbors import sample_rows
 from ..harness.run import Run, seconds_of
 
 MILLION = 1_000_000
-FIFTH = 5  # in the case of brute force, the radius is the median distance of this neighbour
-MEAN = 32  # mean number of neighbours in the case of the tree, whose points fill a cube evenly
+FIFTH = 5  # brute force: the radius is the median distance of a point's 5th neighbour
+MEAN = 32  # k-d tree, on points that fill a cube evenly: mean number of neighbours within the radius
 PROVED_ROWS = 16
 PROOF = "bits of tonari.metrics.radius_reference, the k nearest of all rows"
 
 
 def points_of(run: Run, case: Case) -> Any:
-    """Return the rows of a case as a tensor on the device of the run."""
+    """Return the points of a case as a tensor on the device of the run."""
     make = few_dimensions.make if case.data in few_dimensions.KINDS else hard.make
     shape = (case.data, case.n, 0, case.d)
     return run.keep(shape, lambda: make(*shape, run.where)).points
 
 
 def lists_by(method: str, points: Any, radius: float) -> Callable[[], Any]:
-    """Return a call that finds all points within the radius of each point, and caches nothing for later calls."""
+    """Return a call that finds all points within the radius of each point, and caches nothing between calls."""
     from tonari.core.results.radius_neighbors import Within, limits_for
     from tonari.methods.registry import method_for
     from tonari.metrics.problem import make_problem
@@ -50,7 +50,7 @@ def lists_by(method: str, points: Any, radius: float) -> Callable[[], Any]:
 
 
 def nearest_by(method: str, points: Any, k: int) -> Callable[[], Any]:
-    """Return a call that builds the graph of the k nearest, and caches nothing for later calls."""
+    """Return a call that builds the graph of the k nearest, and caches nothing between calls."""
     from tonari.methods.registry import method_for
     from tonari.metrics.problem import make_problem
 
@@ -62,7 +62,7 @@ def nearest_by(method: str, points: Any, k: int) -> Callable[[], Any]:
 
 
 def check_lists(found: Any, points: Any, nearest: Any, radius: float) -> int:
-    """Return the number of compared rows.
+    """Prove lists within the radius; return the number of rows that were compared with the reference.
 
     Raises WrongAnswer if lists differ from the reference or from the graph of the k nearest."""
     import torch
@@ -99,7 +99,7 @@ def proved(run: Run, found: Any, points: Any, nearest: Any, radius: float) -> di
 
 
 def graph(run: Run, case: Case) -> None:
-    """Time the lists within a radius and the k nearest in turns, by one method."""
+    """Time the lists within a radius and the graph of the k nearest alternately, by one method."""
     points, method = points_of(run, case), case.parameters["method"]
     nearest = nearest_by(method, points, case.k)
     near = nearest()

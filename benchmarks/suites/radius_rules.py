@@ -6,9 +6,10 @@ proved for a sample of rows by ``tonari.metrics.radius_reference``. In a ``prepa
 clock starts. The results are in the file of ``radius``.
 
 A plain count adds the sizes of boxes that are within the radius, without reading their points. A rule that differs by
-query has to be looked up for each of these points. A mask of one byte for each pair has 40 MB; on an EPYC (Zen 4),
-reading it once takes 0.7 times as long as a plain count of an Index, so no way of applying the mask can take less in
-addition. Checking and sorting lists of excluded points takes 0.5 times as long as a plain count.
+query has to be looked up for each of these points. A mask of one byte for each pair has 40 MB; reading it once takes
+two to three times as long as a plain count of an Index, if 230 points are within the radius. No way of applying the
+mask to many points can take less in addition, so the bar of these masks refers to a plain count and one pass over the
+mask. The k of a case is the mean number of points within the radius, without the edges of the cube.
 """
 
 from __future__ import annotations
@@ -22,29 +23,33 @@ from ..harness.case import Bar, Case, Suite
 from ..harness.proof import WrongAnswer
 from ..harness.run import Run, seconds_of
 
-NEIGHBOURS = 230  # mean number of points within the radius of a query
+FEW, SOME, MANY = 10, 230, 10_000  # mean numbers of points within the radius of a query
 EXCLUDED = 100
 GROUPS = 10
 PROVED_ROWS = 24
 PLAIN = "plain"
 BAR = 1.5
+READ = "plain and mask"
+READ_BAR = 1.2
 Rows = Any
 
 
 def data_of(run: Run, case: Case) -> tuple[Rows, Rows, dict[str, Any], float]:
-    """Return points and queries that fill the unit cube evenly, the rule, and the radius."""
+    """Return points and queries that fill the unit cube evenly, the rule of the case, and the radius."""
     rng = np.random.default_rng(0)
     points, queries = (rng.random((rows, case.d), dtype=np.float32) for rows in (case.n, case.m))
-    radius = float((NEIGHBOURS / case.n * 3 / (4 * np.pi)) ** (1 / 3))
+    radius = float((case.k / case.n * 3 / (4 * np.pi)) ** (1 / 3))
     return points, queries, rule_of(case, rng), radius
 
 
 def rule_of(case: Case, rng: np.random.Generator) -> dict[str, Any]:
-    """Return the arguments of a rule."""
+    """Return the keyword arguments of tonari that state the rule of a case."""
     if case.data == "mask":
         return {"where": rng.random(case.n) < 0.5}
     if case.data == "masks":
         return {"where": rng.random((case.m, case.n)) < 0.5}
+    if case.data == "bits":
+        return {"where": np.packbits(rng.random((case.m, case.n)) < 0.5, axis=1, bitorder="little")}
     if case.data == "groups":
         numbers = (rng.integers(0, GROUPS, rows) for rows in (case.m, case.n))
         return dict(zip(("query_groups", "point_groups"), numbers, strict=True))
@@ -56,6 +61,8 @@ def allowed_of(rule: dict[str, Any], rows: Rows, ids: Rows) -> Rows:
     """Return the mask of the pairs (query, point) that the rule allows."""
     if "where" in rule:
         mask = rule["where"]
+        if mask.dtype == np.uint8:
+            return (mask[rows, ids >> 3] >> (ids & 7).astype(np.uint8) & 1).astype(bool)
         return mask[ids] if mask.ndim == 1 else mask[rows, ids]
     if "point_groups" in rule:
         return rule["query_groups"][rows] == rule["point_groups"][ids]
@@ -65,7 +72,7 @@ def allowed_of(rule: dict[str, Any], rows: Rows, ids: Rows) -> Rows:
 
 
 def calls_of(run: Run, case: Case) -> dict[str, Callable[[], Any]]:
-    """Return the call of a case, and the calls with which it is compared."""
+    """Return the call of a case first, then the calls with which it is compared, by name."""
     points, queries, rule, radius = data_of(run, case)
     tonari, options = run.tonari, run.options()
     if case.prepared:
@@ -93,12 +100,12 @@ def calls_of(run: Run, case: Case) -> dict[str, Callable[[], Any]]:
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """Return the call of a case, for comparing versions."""
+    """Return the call of a case that a comparison of two versions times."""
     return calls_of(run, case)["tonari"]
 
 
 def prove(run: Run, case: Case, counts: Any, by_hand: Any) -> int:
-    """Compare all counts with "by hand", and a sample with the reference; WrongAnswer if one differs."""
+    """Compare all counts with "by hand", and a sample with the reference; raise WrongAnswer if a count differs."""
     from tonari.core.results.radius_neighbors import limits_for
     from tonari.metrics.radius_reference import brute_within
 
@@ -114,28 +121,38 @@ def prove(run: Run, case: Case, counts: Any, by_hand: Any) -> int:
 
 
 def compare(run: Run, case: Case) -> None:
-    """Prove, time and judge a count by a rule."""
+    """Prove the counts of a case, time all its calls, and judge its bars."""
     calls = calls_of(run, case)
     proved = prove(run, case, calls["tonari"](), calls["tonari-by hand"]())
     timings = {name: run.time(call) for name, call in calls.items()}
     ours = timings["tonari"]
-    measured = {PLAIN: ours.median / timings[f"tonari-{PLAIN}"].median}
+    plain = timings[f"tonari-{PLAIN}"].median
+    measured = {PLAIN: ours.median / plain}
+    if case.data == "masks":
+        mask = data_of(run, case)[2]["where"]
+        measured = {READ: ours.median / (plain + run.time(lambda: np.count_nonzero(mask)).median)}
     base = {"who": "tonari", "proved": proved, "recall": 1.0} | seconds_of(ours)
     found = [base | verdict for verdict in run.verdicts(case.bars, measured)]
     run.write(case, found + [{"who": name} | seconds_of(timings[name]) for name in list(calls)[1:]])
 
 
-def _case(rule: str, *, prepared: bool) -> Case:
-    name = f"{'index' if prepared else 'once'}-{rule}"
-    bars = (Bar(PLAIN, BAR, most=True, home=""),)
-    return Case(*(name, "cpu", 20_000, 2_000, 3, 1), work=compare, data=rule, prepared=prepared, bars=bars, cost=5.0)
+def _case(rule: str, k: int, *, prepared: bool) -> Case:
+    size = {FEW: "-few", SOME: "", MANY: "-many"}[k]
+    name = f"{'index' if prepared else 'once'}-{rule}{size}"
+    bar = Bar(READ, READ_BAR, most=True, home="") if rule == "masks" else Bar(PLAIN, BAR, most=True, home="")
+    return Case(*(name, "cpu", 20_000, 2_000, 3, k), work=compare, data=rule, prepared=prepared, bars=(bar,), cost=5.0)
 
 
 SUITE = Suite(
     "radius_rules",
     "radius",
-    tuple(
-        _case(rule, prepared=prepared) for prepared in (False, True) for rule in ("mask", "masks", "groups", "exclude")
+    (
+        *(
+            _case(rule, SOME, prepared=prepared)
+            for prepared in (False, True)
+            for rule in ("mask", "masks", "bits", "groups", "exclude")
+        ),
+        *(_case(rule, k, prepared=True) for k in (FEW, MANY) for rule in ("masks", "bits", "exclude")),
     ),
     libraries=("tonari", "numpy"),
     torch=False,

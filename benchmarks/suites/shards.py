@@ -36,12 +36,12 @@ ONE = "of one GPU"
 LOCAL = "of this process"
 IN_MEMORY = "tonari knn_graph"
 PROVED_ROWS = 400
-STEP = 1 << 20  # number of rows that are made at once
+STEP = 1 << 20  # number of rows in a block that is made or written
 _LOOK_SECONDS = 0.02
 
 
 def points_of(run: Run, case: Case) -> synthesized.Synthesized:
-    """Return the rows of a case."""
+    """Return the points of a case, as an array or a source that is read by ranges."""
     found: synthesized.Synthesized = run.keep(
         (case.data, case.n, case.d), lambda: synthesized.Synthesized(case.n, case.d, run.where)
     )
@@ -69,7 +69,7 @@ def scratch() -> Iterator[Path]:
 
 
 class HostPeak:
-    """The peak memory of this process while a block runs, without mapped pages of files."""
+    """Measures the peak memory of this process while a block runs, without mapped pages of files."""
 
     def __init__(self) -> None:
         self.bytes = 0
@@ -117,7 +117,7 @@ class Stages(logging.Handler):
 
 
 def recall_of(run: Run, case: Case, points: Any, found: Any) -> float:
-    """Return a graph's recall on rows that the build did not measure; raise WrongAnswer for an inexact distance."""
+    """Return a graph's recall on a sample that the build did not use; raise WrongAnswer if a distance is inexact."""
     import torch
 
     rows = np.sort(np.random.default_rng(12345).choice(case.n, min(case.n, PROVED_ROWS), replace=False))
@@ -178,7 +178,7 @@ def build(run: Run, case: Case) -> None:
 
 
 class Way(NamedTuple):
-    """How a graph is built.
+    """A way to build the graph of a case: route, devices, workers and update.
 
     Attributes
     ----------
@@ -208,7 +208,7 @@ class Way(NamedTuple):
 
     @contextmanager
     def options(self) -> Iterator[dict[str, Any]]:
-        """Yield the executor, and shut it down afterwards."""
+        """Yield the argument ``executor`` of the build if there are workers; shut the cluster down afterwards."""
         if not self.workers:
             yield {}
             return
@@ -223,7 +223,7 @@ class Way(NamedTuple):
 
 
 def _whole(run: Run, case: Case) -> int:
-    """Return the bytes of device memory that the graph needs without shards."""
+    """Return the bytes of device memory that a build without shards needs."""
     made = run.tonari.plan(
         case.n, case.n, case.d, case.k, method="nn-descent", device=run.where, recall=case.target, self_join=True
     )
@@ -240,14 +240,14 @@ def _in_memory(run: Run, case: Case, rows: Any) -> tuple[Timing, dict[str, Any]]
 
 
 def _build(run: Run, case: Case, way: Way, source: Any, folder: Path, budget: Any, seconds: dict[str, float]) -> None:
-    """Time one build, and measure its recall again."""
+    """Time one build, measure its recall on another sample, and write its row."""
     import torch
 
     route, devices, who = way.route, way.devices, way.who
     say(f"{case.name}: {who}")
     out = folder / f"graph-{route}-{devices}-{way.workers}"
     where = [f"cuda:{at}" for at in range(devices)] if run.cuda else "cpu"
-    from tonari.graph.directory import Manifest
+    from tonari.graph.files.directory import Manifest
     from tonari.shards.build import STAGE_DONE
 
     options = run.options() | ({"recall": case.target} if case.target else {})
@@ -255,7 +255,7 @@ def _build(run: Run, case: Case, way: Way, source: Any, folder: Path, budget: An
         run.free()
         for device in where:
             torch.cuda.reset_peak_memory_stats(device)
-    held = {device: torch.cuda.memory_allocated(device) for device in where} if run.cuda else {}  # by what makes rows
+    held = {device: torch.cuda.memory_allocated(device) for device in where} if run.cuda else {}  # by the rows' source
     found: list[Any] = []
     stages: list[Stages] = []
 
@@ -269,7 +269,7 @@ def _build(run: Run, case: Case, way: Way, source: Any, folder: Path, budget: An
     with way.options() as more, HostPeak() as host, warnings.catch_warnings():
         options |= more
         if way.workers:
-            del options["threads"]  # a worker has one thread
+            del options["threads"]  # each worker has one thread anyway
         warnings.simplefilter("ignore", UserWarning)
         took = first = run.time_once(call)
         if case.warm_scale < 1:  # the first build compiled kernels
@@ -362,7 +362,7 @@ SUITE = Suite(
             parameters={"routes": ("ggm",), "memory": "tenth"},
             bars=(_most("seconds", 25.0), Bar("recall", 0.98, home="H200"), _most(MEMORY, 1.0)),
         ),
-        _case(  # wang2021: GNND for each shard, and GGM for every two
+        _case(  # wang2021: GNND for each shard, GGM to merge each pair of shards
             *("10m-gnnd", "cuda", 10 * MILLION, 96),
             warm_scale=0.0,
             target=0.98,

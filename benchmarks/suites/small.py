@@ -24,11 +24,11 @@ from ..harness.device import take_turns
 from ..harness.proof import neighbors
 from ..harness.run import Run, seconds_of
 
-LOOP_SECONDS = 2e-3  # least seconds of a loop of calls
+LOOP_SECONDS = 2e-3  # least seconds of successive calls that are timed together
 MOST_LOOPS = 1000
-PYKDTREE_COLUMNS = 127  # most columns that pykdtree accepts
-TOLERANCE = 1e-4  # relative error of a peer's distances, which it computes in float32 by products
-MANY = 10_000_000  # coordinates of all pairs: m n d
+PYKDTREE_COLUMNS = 127  # largest number of columns that pykdtree accepts
+TOLERANCE = 1e-4  # allowed relative error of a peer's distances, which come from float32 products
+MANY = 10_000_000  # product m n d up to which FAISS gets one thread, which is then faster
 PEERS = ("cKDTree", "pykdtree", "sklearn", "faiss")
 
 Call = Callable[[], Any]
@@ -73,7 +73,7 @@ def peers_of(points: Any, queries: Any, k: int, *, prepared: bool, threads: int)
 
 
 def search(run: Run, case: Case) -> None:
-    """Prove one case, and time tonari and its peers in turns; write a row for each."""
+    """Prove a case, time tonari and its peers alternately, and write a row for each."""
     from tonari.metrics import reference
 
     tonari = run.tonari
@@ -117,13 +117,13 @@ def search(run: Run, case: Case) -> None:
 
 
 def loops_of(run: Run, call: Call) -> int:
-    """Return the number of successive calls that take long enough for the clock."""
+    """Return the number of successive calls that together take LOOP_SECONDS."""
     call()
     return max(1, min(MOST_LOOPS, round(LOOP_SECONDS / max(1e-7, run.time_once(call)))))
 
 
 def repeating(call: Call, times: int) -> Call:
-    """Return a loop of calls."""
+    """Return a function that makes `loops` successive calls."""
 
     def loop() -> None:
         for _ in range(times):
@@ -142,7 +142,7 @@ def check_agreement(who: str, found: Any, truth: Any) -> None:
 
 
 def workload(run: Run, case: Case) -> Call:
-    """Return the call of a case, for comparing versions."""
+    """Return the call of a case that a comparison of two versions times."""
     rng = np.random.default_rng(0)
     points, queries = (rng.random((rows, case.d), dtype=np.float32) for rows in (case.n, case.m))
     if not case.prepared:

@@ -1,4 +1,4 @@
-"""Minimum spanning trees by mutual reachability on the CPU, timed in turns with fast_hdbscan.
+"""Minimum spanning trees by mutual reachability on the CPU, timed alternately with fast_hdbscan.
 
 One call is timed, from points to tree. The tree is proved first: the weights of some edges, and the cycle property for
 all pairs with some points. By this property, no pair is lighter than the heaviest edge on the path between its two
@@ -21,12 +21,12 @@ from ..harness.proof import WrongAnswer
 from ..harness.run import Run, seconds_of
 
 PROVED_ROWS = 16
-AGREEING = 1e-4  # relative difference that is allowed between the sum of a peer's weights and the true sum
+AGREEING = 1e-4  # allowed relative difference between the sum of a peer's weights and the true sum
 Rows = Any
 
 
 def blobs(case: Case) -> Rows:
-    """Return Gaussian clusters of a width, like scikit-learn's make_blobs, with centres in a cube of side 20."""
+    """Return Gaussian clusters like scikit-learn's make_blobs, with centres in a cube of side 20."""
     rng = np.random.default_rng(0)
     centres = rng.uniform(-10, 10, (case.parameters["centres"], case.d))
     width = case.parameters.get("width", 1.0)
@@ -48,15 +48,15 @@ def points_of(run: Run, case: Case) -> Rows:
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """Return the call of a case, for comparing versions."""
+    """Return the call of a case that a comparison of two versions times."""
     points, options = points_of(run, case), {"metric": case.metric} | run.options()
     return lambda: run.tonari.mutual_reachability_tree(points, case.k, **options)
 
 
 def prove(run: Run, case: Case, tree: Any, points: Rows) -> int:
-    """Compare the paths from some points with the weights of all their pairs; WrongAnswer if one is too heavy.
+    """Check the cycle property for all pairs with some points; return the number of these points.
 
-    Core distances come from ``tonari.kth_distance``, which has its own tests; here they are compared for some points.
+    Core distances come from ``tonari.kth_distance``, which has its own tests; those of these points are checked here.
     """
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import breadth_first_order
@@ -83,7 +83,7 @@ def prove(run: Run, case: Case, tree: Any, points: Rows) -> int:
 
 
 def _heaviest(tree: Any, order: list[int], before: Any, n: int) -> Any:
-    """Return the largest weight on the path from the first point of an order to each other point."""
+    """Return, for each point, the largest weight on its path from the first point of `order` in the tree."""
     keys = tree.edges[:, 0].astype(np.int64) * n + tree.edges[:, 1]
     by_key = np.argsort(keys)
     later = np.array(order[1:])
@@ -96,7 +96,7 @@ def _heaviest(tree: Any, order: list[int], before: Any, n: int) -> Any:
 
 
 def _weights(case: Case, points: Rows, core: Rows, row: int) -> Any:
-    """Return the mutual reachability distances of a point to all points; inf to itself."""
+    """Return the mutual reachability distances from point `row` to all points; inf to itself."""
     from tonari.metrics.reference import brute
 
     n = len(points)
@@ -109,7 +109,7 @@ def _weights(case: Case, points: Rows, core: Rows, row: int) -> Any:
 
 
 def compare(run: Run, case: Case) -> None:
-    """Prove, time and judge one case."""
+    """Prove the tree of a case, time it and the peer, and judge its bars."""
     points, call = points_of(run, case), workload(run, case)
     tree = call()
     proved = prove(run, case, tree, points)

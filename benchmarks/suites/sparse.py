@@ -23,8 +23,8 @@ from ..harness.proof import WrongAnswer
 from ..harness.run import Run, say, seconds_of
 
 PROVED_ROWS = 24
-AGREEING = 0.999  # least share of a peer's values that agree with tonari's
-_DOUBT = 1e-6  # margin for candidates: far above the errors of the float64 products that find them
+AGREEING = 0.999  # least share of a peer's values that must agree with tonari's
+_DOUBT = 1e-6  # margin for candidates of the proof, far above the rounding of the float64 products that find them
 _PILOT_ROWS = 256
 _NONZEROS, _CELL_DENSITY, _CELL_TYPES = 65, 0.08, 20
 Rows = Any
@@ -36,7 +36,7 @@ def texts(case: Case) -> Rows:
 
     rng, left_out = np.random.default_rng(0), case.parameters["left_out"]
     shares = 1 / np.arange(1 + left_out, case.d + 1 + left_out)
-    drawn = round(_NONZEROS * (1.25 if left_out == 0 else 1.02))  # more than needed, since some words are drawn twice
+    drawn = round(_NONZEROS * (1.25 if left_out == 0 else 1.02))  # more than needed: some words are drawn twice
     columns = np.searchsorted(np.cumsum(shares / shares.sum()), rng.random((case.n, drawn))).clip(0, case.d - 1)
     owners = np.repeat(np.arange(case.n), drawn)
     counts = coo_array((np.ones(columns.size, np.float32), (owners, columns.ravel())), (case.n, case.d)).tocsr()
@@ -74,7 +74,7 @@ def data_of(run: Run, case: Case) -> Rows:
 
 
 def call_of(run: Run, case: Case, rows: Rows) -> Callable[[], Any]:
-    """Make the call of a case once."""
+    """Call the public function that a case times, once."""
     tonari, options, least = run.tonari, {"metric": case.metric} | run.options(), case.parameters.get("min_similarity")
     if least is None:
         return lambda: tonari.search(rows, rows, case.k, **options)
@@ -82,12 +82,12 @@ def call_of(run: Run, case: Case, rows: Rows) -> Callable[[], Any]:
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """Return the call of a case, for comparing versions."""
+    """Return the call of a case that a comparison of two versions times."""
     return call_of(run, case, data_of(run, case))
 
 
 def lists_of(case: Case, answer: Any) -> tuple[Any, Any]:
-    """Return distances and row numbers of shape (m, k), inf and -1 where a list is shorter."""
+    """Return distances and row numbers (m, k) of an answer, padded with inf and -1 where a list is shorter."""
     if len(answer) == 2:
         return answer.distances, answer.indices
     counts = np.diff(answer.indptr)
@@ -98,7 +98,7 @@ def lists_of(case: Case, answer: Any) -> tuple[Any, Any]:
 
 
 def prove(case: Case, answer: Any, rows: Rows) -> int:
-    """Compare a sample of lists with exact values of all points that may be in them; WrongAnswer if a bit differs."""
+    """Compare a sample of lists with the exact values of all their candidates; raise WrongAnswer if a bit differs."""
     from tonari.metrics.reference import brute
 
     distances, indices = lists_of(case, answer)
@@ -129,7 +129,7 @@ def prove(case: Case, answer: Any, rows: Rows) -> int:
 
 
 def compare(run: Run, case: Case) -> None:
-    """Prove, time and judge one case."""
+    """Prove a case, time tonari and the peers, and judge its bars."""
     rows = data_of(run, case)
     call = call_of(run, case, rows)
     answer = call()
@@ -155,7 +155,7 @@ def compare(run: Run, case: Case) -> None:
 
 
 def _time_peer(run: Run, case: Case, peer: RunningSparsePeer, distances: Any) -> tuple[dict[str, Any], float]:
-    """Time a peer on as many queries as its time allows; return its row, and its median seconds for all queries."""
+    """Time a peer on as many queries as its time allows; return its row, and the median seconds for all queries."""
     rows = min(case.n, _PILOT_ROWS)
     pilot = peer.find(rows)
     rows = min(case.n, max(rows, int(rows * run.peer_seconds / max(pilot.seconds, 1e-9))))

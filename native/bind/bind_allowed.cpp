@@ -1,11 +1,8 @@
 #include <nanobind/stl/optional.h>
 
-#include <algorithm>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "bind/bound_allowed.hpp"
 
@@ -26,29 +23,25 @@ void check_places(const char* name, const std::optional<Numbers>& numbers, std::
   check_numbers(name, numbers->data(), static_cast<std::int64_t>(numbers->size()), 0, end);
 }
 
-// For each of m queries, where its excluded pairs begin in the list of all pairs; then the end of the list.
-std::shared_ptr<const std::vector<std::int64_t>> begins_of(const Numbers& excluded, std::int64_t m, std::int64_t n) {
+// Checks the lists of excluded points of m queries; `begins` has where they begin, and where the last one ends.
+void check_lists(const Numbers& excluded, const Numbers& begins, std::int64_t m, std::int64_t n) {
   check_aligned("excluded", excluded);
+  check_aligned("begins", begins);
+  check_shape("begins", begins, {m + 1});
   const auto count = static_cast<std::int64_t>(excluded.size());
-  const std::int64_t* const pairs = excluded.data();
-  bool ascending = true;
-  for (std::int64_t i = 1; i < count; ++i) ascending &= pairs[i - 1] < pairs[i];
-  require(ascending, "excluded: expected pairs in ascending order, each once");
-  if (count > 0 && (pairs[0] < 0 || pairs[count - 1] >= m * n)) check_numbers("excluded", pairs, count, 0, m * n);
-  auto begins = std::make_shared<std::vector<std::int64_t>>();
-  begins->reserve(static_cast<std::size_t>(m + 1));
-  const std::int64_t* at = pairs;
-  for (std::int64_t row = 0; row <= m; ++row) {
-    at = std::lower_bound(at, at + std::min(n, pairs + count - at), row * n);
-    begins->push_back(at - pairs);
-  }
-  return begins;
+  const std::int64_t *const ids = excluded.data(), *const ends = begins.data();
+  std::int64_t outside = 0;  // negative if a number is; checked together, as most lists are right
+  for (std::int64_t i = 0; i < count; ++i) outside |= ids[i] | (n - 1 - ids[i]);
+  if (outside < 0) check_numbers("excluded", ids, count, 0, n);
+  bool ascending = ends[0] == 0 && ends[m] == count;
+  for (std::int64_t i = 0; i < m; ++i) ascending &= ends[i] <= ends[i + 1];
+  require(ascending, "begins: expected numbers that ascend from 0 to the number of excluded");
 }
 
 void make(BoundAllowed* self, std::int64_t m, std::int64_t n, std::optional<Mask> mask, bool packed,
           std::optional<Numbers> query_groups, std::optional<Numbers> point_groups, bool same,
-          std::optional<Numbers> excluded, std::int64_t window, std::optional<Numbers> rows,
-          std::optional<Numbers> ids) {
+          std::optional<Numbers> excluded, std::optional<Numbers> begins, std::int64_t window, bool copies,
+          std::optional<Numbers> rows, std::optional<Numbers> ids) {
   check_at_least("m", m, 0);
   check_at_least("n", n, 0);
   require(n == 0 || m <= std::numeric_limits<std::int64_t>::max() / n, "m * n: expected less than 2**63");
@@ -58,7 +51,8 @@ void make(BoundAllowed* self, std::int64_t m, std::int64_t n, std::optional<Mask
   require(query_groups.has_value() == point_groups.has_value(), "query_groups, point_groups: expected both or none");
   if (query_groups) check_shape("query_groups", *query_groups, {m});
   if (point_groups) check_shape("point_groups", *point_groups, {n});
-  const auto begins = excluded ? begins_of(*excluded, m, n) : nullptr;
+  require(excluded.has_value() == begins.has_value(), "excluded, begins: expected both or none");
+  if (excluded) check_lists(*excluded, *begins, m, n);
   check_number("window", window, -1, n);
   check_places("rows", rows, m);
   check_places("ids", ids, n);
@@ -71,16 +65,17 @@ void make(BoundAllowed* self, std::int64_t m, std::int64_t n, std::optional<Mask
                            .point_groups = data_of(point_groups),
                            .same = same,
                            .excluded = data_of(excluded),
-                           .begins = begins ? begins->data() : nullptr,
+                           .begins = data_of(begins),
                            .window = window,
+                           .copies = copies,
                            .rows = data_of(rows),
                            .ids = data_of(ids)};
   new (self) BoundAllowed{pairs,
-                          begins,
                           std::move(mask),
                           std::move(query_groups),
                           std::move(point_groups),
                           std::move(excluded),
+                          std::move(begins),
                           std::move(rows),
                           std::move(ids)};
 }
@@ -91,8 +86,8 @@ void bind_allowed(Module& module) {
   Class<BoundAllowed>(module, "Allowed", "Which points each query of a search may find; see core/allowed.hpp.")
       .def("__init__", &make, nb::arg("m"), nb::arg("n"), nb::arg("mask").noconvert().none(), nb::arg("packed"),
            nb::arg("query_groups").noconvert().none(), nb::arg("point_groups").noconvert().none(), nb::arg("same"),
-           nb::arg("excluded").noconvert().none(), nb::arg("window"), nb::arg("rows").noconvert().none(),
-           nb::arg("ids").noconvert().none())
+           nb::arg("excluded").noconvert().none(), nb::arg("begins").noconvert().none(), nb::arg("window"),
+           nb::arg("copies"), nb::arg("rows").noconvert().none(), nb::arg("ids").noconvert().none())
       .def(
           "of_rows",
           [](const BoundAllowed& self, const Numbers& rows) {

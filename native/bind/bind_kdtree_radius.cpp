@@ -37,6 +37,7 @@ struct BoundTreeRadius {
   Limits limits;
   Counts counts;
   TreeEntries entries;
+  std::unique_ptr<TreePlaces> places;
 
   // Copies the rules' entries into the order of the tree, if there are enough queries to make this worthwhile.
   void copy_entries(std::int64_t n) {
@@ -45,6 +46,15 @@ struct BoundTreeRadius {
     Unlocked unlocked;
     entries = entries_in_tree(*task.tree, n, *task.allowed);
     if (!entries.of_points.empty()) task.entries = &entries;
+  }
+
+  // Lets blocks look up excluded points by their places; all ids of the tree are numbers in the rules.
+  void hold_places(std::int64_t n) {
+    const AllowedPairs* const rules = task.allowed;
+    if (rules == nullptr || !rules->copies || rules->excluded == nullptr || rules->ids != nullptr) return;
+    if (task.tree->wide_ids || rules->n != n) return;
+    places = std::make_unique<TreePlaces>();
+    task.places = places.get();
   }
 };
 
@@ -188,9 +198,10 @@ void bind_kdtree_radius(Module& module) {
                                       .lists = lists,
                                       .double_output = double_output,
                                       .counts = counts.data()};
-            new (self) BoundTreeRadius{task,   isa_named(isa), queries, std::move(order), std::move(self_ids),
-                                       limits, counts,         {}};
+            new (self) BoundTreeRadius{
+                task, isa_named(isa), queries, std::move(order), std::move(self_ids), limits, counts, {}, {}};
             self->copy_entries(tree.n);
+            self->hold_places(tree.n);
           },
           nb::arg("tree"), nb::arg("isa"), nb::arg("metric"), nb::arg("queries").noconvert(),
           nb::arg("order").noconvert().none(), nb::arg("limits").noconvert(), nb::arg("self_ids").noconvert().none(),

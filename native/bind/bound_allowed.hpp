@@ -1,9 +1,7 @@
 // The rules of a search as bindings hold them: the view that kernels read, together with the arrays that it refers to.
 #pragma once
 
-#include <memory>
 #include <optional>
-#include <vector>
 
 #include "bind/binds.hpp"
 #include "core/allowed.hpp"
@@ -15,9 +13,8 @@ struct BoundAllowed {
   using Mask = nanobind::ndarray<const std::uint8_t, nanobind::ndim<2>, nanobind::c_contig, nanobind::device::cpu>;
 
   AllowedPairs pairs;
-  std::shared_ptr<const std::vector<std::int64_t>> begins;  // where each query's excluded pairs begin
   std::optional<Mask> mask;
-  std::optional<Numbers> query_groups, point_groups, excluded, rows, ids;
+  std::optional<Numbers> query_groups, point_groups, excluded, begins, rows, ids;
 
   std::int64_t queries() const { return rows ? static_cast<std::int64_t>(rows->size()) : pairs.m; }
   std::int64_t points() const { return ids ? static_cast<std::int64_t>(ids->size()) : pairs.n; }

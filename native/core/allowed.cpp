@@ -6,9 +6,9 @@
 namespace tonari {
 
 namespace {
-constexpr std::uint64_t kBitsPerPair = 32;    // least table size: one in 32 points is searched for in vain
-constexpr std::uint64_t kClearedPerBit = 8;   // a bit for each point, if that makes the table at most 8 times larger
-constexpr std::int64_t kPairsPerSearch = 32;  // one search takes as long as 32 insertions into the table
+constexpr std::uint64_t kBitsPerPair = 32;   // least size of the table: for one in 32 points the list is read in vain
+constexpr std::uint64_t kClearedPerBit = 8;  // the table has a bit for each point if it is at most so much larger then
+constexpr std::int64_t kReads = 2;           // reading a list takes about half as long as making its table
 constexpr std::uint64_t kHash = 0x9E3779B97F4A7C15u;
 constexpr std::int64_t kBlock = 512;  // points that are looked up together
 }  // namespace
@@ -25,11 +25,10 @@ void AllowedRow::open(const AllowedPairs& pairs, std::int64_t query) {
   table = nullptr;
   excludes = pairs.excluded != nullptr && pairs.begins[row] < pairs.begins[row + 1];
   if (!excludes) return;
-  first_ = row * pairs.n;
   n_ = pairs.n;
   excluded_ = pairs.excluded + pairs.begins[row];
   excluded_end_ = pairs.excluded + pairs.begins[row + 1];
-  searches_ = (excluded_end_ - excluded_) / kPairsPerSearch;
+  searches_ = kReads;
 }
 
 void AllowedRow::make_table() {
@@ -41,7 +40,7 @@ void AllowedRow::make_table() {
   shift = one_each ? 0 : 64 - std::countr_zero(hashed);
   bits_.assign((one_each ? whole : hashed) / 64, 0);
   for (const std::int64_t* pair = excluded_; pair != excluded_end_; ++pair) {
-    const std::uint64_t bit = static_cast<std::uint64_t>(*pair - first_) * factor >> shift;
+    const std::uint64_t bit = static_cast<std::uint64_t>(*pair) * factor >> shift;
     bits_[bit >> 6] |= std::uint64_t{1} << (bit & 63);
   }
   table = bits_.data();
@@ -97,12 +96,25 @@ std::int64_t AllowedRow::count_few(const Id* points, std::int64_t number, std::i
 }
 
 template <class Id>
+std::int64_t AllowedRow::count_in_mask(const Id* points, std::int64_t number) const {
+  std::int64_t found = 0;
+  const std::uint8_t* const bytes = mask;
+  if (packed) {
+    for (std::int64_t i = 0; i < number; ++i) found += bytes[points[i] >> 3] >> (points[i] & 7) & 1;
+  } else {
+    for (std::int64_t i = 0; i < number; ++i) found += bytes[points[i]] != 0 ? 1 : 0;
+  }
+  return found;
+}
+
+template <class Id>
 std::int64_t AllowedRow::count(const Id* points, std::int64_t number) {
   std::int64_t found = 0;
   if (ids != nullptr) {
     for (std::int64_t i = 0; i < number; ++i) found += allows(*this, points[i]) ? 1 : 0;
     return found;
   }
+  if (mask != nullptr && point_groups == nullptr && span == 0 && !excludes) return count_in_mask(points, number);
   std::int64_t kept[kBlock];
   for (; number > 0; points += kBlock, number -= kBlock) found += count_few(points, std::min(number, kBlock), kept);
   return found;
@@ -114,7 +126,7 @@ template std::int64_t AllowedRow::count(const std::int64_t*, std::int64_t);
 bool AllowedRow::is_excluded(std::int64_t point) {
   if (table == nullptr && searches_-- == 0) make_table();
   if (table != nullptr && shift == 0) return has_bit(table, point, factor, shift);
-  return std::binary_search(excluded_, excluded_end_, first_ + point);
+  return std::find(excluded_, excluded_end_, point) != excluded_end_;
 }
 
 }  // namespace tonari

@@ -3,10 +3,10 @@
 // whose numbers are near the query's, which takes one comparison.
 //
 // A point that may belong to an answer is looked up by its number. Many points are looked up together, one rule after
-// another and without branches, so that memory loads several of them at once. Excluded points are looked up by a binary
-// search. For a query of many points they are first entered into a small table of bits: the hash of each excluded point
-// sets a bit, and only a point whose bit is set is searched for. If the table has a bit for each point, no search is
-// needed.
+// another and without branches, so that memory loads several of them at once. Excluded points are listed in any order. One
+// point is looked up by reading the query's list. For more points, the list is first entered into a small table of bits:
+// the hash of each excluded point sets a bit, and the list is read only for a point whose bit is set. If the table has a
+// bit for each point, it is not read again.
 #pragma once
 
 #include <cstdint>
@@ -23,21 +23,28 @@ struct AllowedPairs {
   const std::int64_t* query_groups = nullptr;  // (m,); null: all
   const std::int64_t* point_groups = nullptr;  // (n,)
   bool same = true;                            // find only points of the query's own group; false: only of other groups
-  const std::int64_t* excluded = nullptr;      // pairs as query * n + point, ascending and distinct; null: none
-  const std::int64_t* begins = nullptr;        // (m + 1,): the pairs of query i are excluded[begins[i]], ...
+  const std::int64_t* excluded = nullptr;      // lists of points in any order, perhaps repeated; null: none
+  const std::int64_t* begins = nullptr;        // (m + 1,): the list of query i is excluded[begins[i]], ...
   std::int64_t window = -1;                    // find only points with |query - point| > window; -1: no window
-  const std::int64_t* rows = nullptr;          // for query i of a search, its number in the rules; null: i
-  const std::int64_t* ids = nullptr;           // for point j of a search, its number in the rules; null: j
+  bool copies = false;  // rules may be copied in the order of a tree, in 10 bytes a point for each thread
+  const std::int64_t* rows = nullptr;  // for query i of a search, its number in the rules; null: i
+  const std::int64_t* ids = nullptr;   // for point j of a search, its number in the rules; null: j
 
+  // Whether queries have rows of a mask that may be copied in the order of a tree.
+  bool in_tree() const { return copies && mask != nullptr && mask_stride != 0 && ids == nullptr; }
   bool is_empty() const { return mask == nullptr && point_groups == nullptr && excluded == nullptr && window < 0; }
   std::int64_t row_of(std::int64_t query) const { return rows != nullptr ? rows[query] : query; }
+  std::span<const std::int64_t> excluded_of(std::int64_t query) const {
+    const std::int64_t row = row_of(query);
+    return {excluded + begins[row], static_cast<std::size_t>(begins[row + 1] - begins[row])};
+  }
   // The memory that look-ups for a query read: its row of the mask if it has one, else its excluded points.
   std::span<const std::uint8_t> memory_of(std::int64_t query) const {
     const std::int64_t row = row_of(query);
     if (mask != nullptr && mask_stride != 0) return {mask + row * mask_stride, static_cast<std::size_t>(mask_stride)};
     if (excluded == nullptr) return {};
-    const auto pairs = static_cast<std::size_t>(begins[row + 1] - begins[row]);
-    return {reinterpret_cast<const std::uint8_t*>(excluded + begins[row]), pairs * sizeof *excluded};
+    const std::span<const std::int64_t> list = excluded_of(query);
+    return {reinterpret_cast<const std::uint8_t*>(list.data()), list.size_bytes()};
   }
 };
 
@@ -72,10 +79,12 @@ class AllowedRow {
   template <class Id, class Test>
   static std::int64_t keep(const Id* points, std::int64_t number, std::int64_t* kept, const Test& test);
   template <class Id>
+  std::int64_t count_in_mask(const Id* points, std::int64_t number) const;
+  template <class Id>
   std::int64_t count_few(const Id* points, std::int64_t number, std::int64_t* kept);
 
-  std::int64_t n_ = 0, first_ = 0;  // the number of points, and query * n
-  std::int64_t searches_ = 0;       // binary searches that remain until a table is made
+  std::int64_t n_ = 0;         // number of points
+  std::int64_t searches_ = 0;  // how often the list may still be read before a table is made
   const std::int64_t *excluded_ = nullptr, *excluded_end_ = nullptr;
   std::vector<std::uint64_t> bits_;
 };
@@ -101,6 +110,13 @@ inline bool allows(AllowedRow& row, std::int64_t point) {
   if (!row.excludes) return allowed;
   if (row.table != nullptr && !has_bit(row.table, point, row.factor, row.shift)) return allowed;
   return allowed && !row.is_excluded(point);
+}
+
+// Loads the entry of a point in a query's own row of a mask.
+inline void load_ahead(const AllowedRow& row, std::int64_t point) {
+  if (row.mask == nullptr) return;
+  if (row.ids != nullptr) point = row.ids[point];
+  __builtin_prefetch(row.mask + (row.packed ? point >> 3 : point), 0, 2);
 }
 
 }  // namespace

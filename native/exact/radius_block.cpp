@@ -10,6 +10,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNoThreshold = std::numeric_limits<float>::max();  // finite, so that padding at infinity never passes
 constexpr std::size_t kPadding = 64;                               // the widest tile of queries
 constexpr std::int64_t kBatch = 8192;                              // number of points that are evaluated together
+constexpr std::int64_t kInsides = 512;  // points within the radius whose rules are looked up at a time
 
 }  // namespace
 
@@ -29,6 +30,7 @@ void RadiusBlock::open(std::int64_t begin, std::int64_t end) {
   begin_ = begin, count_ = end - begin;
   found_ = vain_ = 0;
   full_ = false;
+  inside_.clear();
   pending_.clear();
   std::int64_t held = 0;
   for (const Row& row : rows_) held += static_cast<std::int64_t>(row.listed.capacity());
@@ -107,13 +109,30 @@ bool RadiusBlock::is_left_out(std::int64_t r, std::int64_t id) {
 void RadiusBlock::take(std::int64_t r, float upper, std::int64_t id) {
   if (full_) return;
   Row& row = rows_[static_cast<std::size_t>(r)];
-  if (upper <= row.within) {
-    row.count += !is_left_out(r, id);
-    return;
+  if (spec_.allowed != nullptr) {
+    load_ahead(row.allowed, point_at(id));
+    if (upper <= row.within) {
+      inside_.push_back({r, id});
+      if (std::ssize(inside_) == kInsides) count_inside();
+      return;
+    }
+  } else {
+    if (is_left_out(r, id)) return;
+    if (upper <= row.within) {
+      ++row.count;
+      return;
+    }
   }
-  if (is_left_out(r, id)) return;
   pending_.push_back({r, id});
   if (std::ssize(pending_) == kBatch) evaluate_pending();
+}
+
+void RadiusBlock::count_inside() {
+  for (const Pending& item : inside_) {
+    Row& row = rows_[static_cast<std::size_t>(item.row)];
+    row.count += allows(row.allowed, point_at(item.id));
+  }
+  inside_.clear();
 }
 
 void RadiusBlock::count_all(std::int64_t r, std::int64_t begin, std::int64_t end) {
@@ -138,6 +157,9 @@ void RadiusBlock::search_exactly(std::int64_t r, std::int64_t begin, std::int64_
 
 void RadiusBlock::evaluate_pending() {
   // By row, each in the order of the points; the rows of one batch lie in few slices of the points.
+  if (spec_.allowed != nullptr) {
+    std::erase_if(pending_, [this](const Pending& item) { return is_left_out(item.row, item.id); });
+  }
   starts_.assign(static_cast<std::size_t>(count_) + 1, 0);
   for (const Pending& item : pending_) ++starts_[static_cast<std::size_t>(item.row) + 1];
   for (std::size_t r = 1; r < starts_.size(); ++r) starts_[r] += starts_[r - 1];
@@ -185,6 +207,7 @@ void RadiusBlock::check_room() {
 }
 
 void RadiusBlock::absorb(RadiusBlock& other) {
+  other.count_inside();
   if (!other.pending_.empty()) other.evaluate_pending();
   full_ |= other.full_;
   vain_ += other.vain_;
@@ -200,6 +223,7 @@ void RadiusBlock::absorb(RadiusBlock& other) {
 }
 
 std::int64_t RadiusBlock::count(std::int64_t* counts) {
+  count_inside();
   if (!pending_.empty()) evaluate_pending();
   for (std::int64_t r = 0; r < count_; ++r) counts[r] = rows_[static_cast<std::size_t>(r)].count;
   return vain_;

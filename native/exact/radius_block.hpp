@@ -68,6 +68,7 @@ class RadiusBlock {
   void take(std::int64_t row, float upper, std::int64_t id);
   std::int64_t point_at(std::int64_t place) const { return points_.order != nullptr ? points_.order[place] : place; }
   bool is_left_out(std::int64_t row, std::int64_t id);
+  void count_inside();
   void evaluate_pending();
   // Evaluates the points of scratch_.ids for a row, and keeps those within its radius.
   void evaluate(std::int64_t row);
@@ -87,7 +88,8 @@ class RadiusBlock {
   bool full_ = false;
   std::vector<Row> rows_;  // at least count_ elements
   std::vector<float> thresholds_;
-  std::vector<Pending> pending_;
+  std::vector<Pending> inside_;             // certainly within the radius; the rules are not looked up yet
+  std::vector<Pending> pending_;            // neither their values nor their rules are known yet
   std::vector<std::int64_t> starts_, ids_;  // where each row's pending points begin, and these points
   Scratch scratch_;
 };

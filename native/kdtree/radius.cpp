@@ -32,6 +32,18 @@ TreeEntries entries_in_tree(const TreeView& tree, std::int64_t n, const AllowedP
   return made;
 }
 
+const std::vector<std::int32_t>& TreePlaces::of(const TreeView& tree, std::int64_t points) {
+  std::call_once(once_, [&] {
+    const auto* const ids = static_cast<const std::int32_t*>(tree.ids);
+    places_.resize(static_cast<std::size_t>(points));
+    for (std::int64_t place = 0; place < points; ++place) {
+      places_[static_cast<std::size_t>(ids[place])] = static_cast<std::int32_t>(place);
+    }
+    made_.store(true, std::memory_order_release);
+  });
+  return places_;
+}
+
 MakeTreeRadius tree_radius(Isa isa) {
 #if TONARI_X86
   if (isa >= Isa::avx512) return tree_radius_avx512;

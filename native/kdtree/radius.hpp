@@ -8,10 +8,13 @@
 //
 // Rules are looked up point by point. For many queries, a rule with one entry per point (its group, or its entry in a
 // mask for all queries) is first copied into the order of the tree, in which the points of a leaf or of a box are
-// adjacent. Their entries are then compared at once.
+// adjacent. Their entries are then compared at once. So are rows of a mask for each query (kdtree/tree_masks.hpp), and
+// lists of excluded points (kdtree/tree_excluded.hpp), if the first queries of a block meet many points.
 #pragma once
 
+#include <atomic>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -32,6 +35,18 @@ struct TreeEntries {
 // Copies the points' groups into the order of the tree, or the mask for all queries; nothing if the rules have neither.
 TreeEntries entries_in_tree(const TreeView& tree, std::int64_t n, const AllowedPairs& allowed);
 
+// Where each point lies in a tree of int32 ids; made by the first block that needs it.
+class TreePlaces {
+ public:
+  bool are_made() const { return made_.load(std::memory_order_acquire); }
+  const std::vector<std::int32_t>& of(const TreeView& tree, std::int64_t points);
+
+ private:
+  std::once_flag once_;
+  std::atomic<bool> made_ = false;
+  std::vector<std::int32_t> places_;
+};
+
 struct TreeRadiusTask {
   const TreeView* tree = nullptr;
   Metric metric = Metric::euclidean;
@@ -41,6 +56,7 @@ struct TreeRadiusTask {
   const std::int64_t* self_ids = nullptr;  // for each query, the point that it must not find; null: none
   const AllowedPairs* allowed = nullptr;   // which points each query may find; null: all others
   const TreeEntries* entries = nullptr;    // a part of these rules, in the order of the tree; null: none
+  TreePlaces* places = nullptr;            // of the tree's points, if excluded points may be looked up by place
   bool later = false;                      // lists have only points after the query's own
   bool lists = true;                       // false: only counts
   bool double_output = false;

@@ -11,6 +11,8 @@
 #include "kdtree/children.hpp"
 #include "kdtree/radius.hpp"
 #include "kdtree/reach.hpp"
+#include "kdtree/tree_excluded.hpp"
+#include "kdtree/tree_masks.hpp"
 #include "kdtree/tree_types.hpp"
 #include "select/order.hpp"
 
@@ -28,6 +30,9 @@ class FoundWithin : public TreeRadius {
         entries_(task.entries != nullptr ? task.entries->of_points.data() : nullptr),
         rules_(task.entries != nullptr ? &task.entries->others : task.allowed),
         by_points_(rules_ != nullptr && !rules_->is_empty()),
+        masked_(by_points_ && rules_->in_tree()),
+        listed_(by_points_ && !masked_ && task.places != nullptr),
+        points_(tree_.begins[std::int64_t{1} << tree_.height]),
         exact_(exact_room_.get(d_)) {}
 
   // Begins the query of a row; returns whether it can find any point.
@@ -73,12 +78,13 @@ class FoundWithin : public TreeRadius {
     const std::int64_t leaves = std::int64_t{1} << tree_.height, span = std::int64_t{1} << (4 * level);
     const std::int64_t last = (child + 1) * span;
     const std::int64_t begin = tree_.begins[child * span], end = tree_.begins[last < leaves ? last : leaves];
-    if (entries_ != nullptr) {
+    met_ += end - begin;
+    if (entries_ != nullptr || mask_row_ >= 0 || (by_places_ && by_points_)) {
       for (std::int64_t place = begin; place < end; place += kTreeWidth) take_inside(first_lanes(end - place), place);
       return;
     }
     if (!by_points_) {
-      count_ += end - begin;
+      count_ += end - begin - (by_places_ ? excluded_.count(begin, end) : 0);
       return;
     }
     if (tree_.wide_ids) count_ += allowed_.count(static_cast<const std::int64_t*>(tree_.ids) + begin, end - begin);
@@ -87,7 +93,8 @@ class FoundWithin : public TreeRadius {
 
   // Counts the points at place, place + 1, ... whose bits are set, which are within the radius.
   void take_inside(std::uint32_t lanes, std::int64_t place) {
-    if (entries_ != nullptr) lanes = with_entry(lanes, place);
+    if (by_points_) met_ += std::popcount(lanes);
+    lanes = by_place(lanes, place);
     if (!by_points_) {
       count_ += std::popcount(lanes);
       return;
@@ -103,13 +110,57 @@ class FoundWithin : public TreeRadius {
       const std::int64_t* const of_queries = task_.entries->of_queries;
       entry_ = of_queries != nullptr ? of_queries[rules.row_of(row)] : 1;
     }
+    if (masked_) choose_masks();
+    if (listed_) choose_places(row);
     if (!by_points_) return;
-    allowed_.open(rules, row);
+    allowed_.open(mask_row_ >= 0 || by_places_ ? others_ : rules, row);
+    if (mask_row_ >= 0 || by_places_) return;
     const std::int64_t read = kReadLines * kLine * looked_up_;
     looked_up_ = 0;
     ahead_ = {};
     if (next_ + 1 < end_) ahead_ = rules.memory_of(query_at(next_ + 1));
     if (std::ssize(ahead_) > std::min(read, kAheadBytes)) ahead_ = {};
+  }
+
+  // Copies the masks of the next queries in the order of the tree if the last ones have met so many points that it takes
+  // less time than to look up each of them.
+  void choose_masks() {
+    if (next_ < masks_end_) {
+      mask_row_ = static_cast<int>(next_ - masks_begin_);  // a query that finds nothing opens no rules
+      return;
+    }
+    const std::int64_t asked = next_ - masks_begin_;
+    const bool copies = asked >= kMetQueries && end_ - next_ >= kMetQueries && met_ * kCopied >= asked * points_;
+    if (!copies && asked < TreeMasks::kQueries && mask_row_ < 0) return;
+    masks_begin_ = next_, met_ = 0;
+    mask_row_ = -1;
+    by_points_ = true;
+    if (!copies) return;
+    const int queries = static_cast<int>(std::min<std::int64_t>(TreeMasks::kQueries, end_ - next_));
+    masks_.fill(*rules_, tree_, points_, queries, [this](int i) { return query_at(next_ + i); });
+    masks_end_ = next_ + queries;
+    mask_row_ = 0;
+    others_ = *rules_;
+    others_.mask = nullptr;
+    by_points_ = !others_.is_empty();
+  }
+
+  // Looks up excluded points by their places if all queries are expected to meet as many points as there are places.
+  void choose_places(std::int64_t row) {
+    if (!by_places_) {
+      const std::int64_t asked = next_ - begin_;
+      by_places_ = task_.places->are_made() || (asked >= kMetQueries && met_ / asked * task_.queries.n >= points_);
+      if (!by_places_) return;
+      others_ = *rules_;
+      others_.excluded = nullptr;
+      by_points_ = !others_.is_empty();
+    }
+    excluded_.open(task_.places->of(tree_, points_), rules_->excluded_of(row));
+    if (next_ + 1 == end_) return;
+    ahead_ = rules_->memory_of(query_at(next_ + 1));
+    for (std::int64_t at = 0; at < std::min(std::ssize(ahead_), kAheadBytes); at += kLine) {
+      __builtin_prefetch(ahead_.data() + at, 0, 2);
+    }
   }
 
   // Appends the ids whose bits are set to those that are looked up in the rules later.
@@ -140,7 +191,8 @@ class FoundWithin : public TreeRadius {
 
   // The points at place, place + 1, ... whose bits are set and that the query may find.
   std::uint32_t allowed_ones(std::uint32_t lanes, std::int64_t place) {
-    if (entries_ != nullptr) lanes = with_entry(lanes, place);
+    if (by_points_) met_ += std::popcount(lanes);
+    lanes = by_place(lanes, place);
     if (!by_points_) return lanes;
     std::uint32_t kept = 0;
     for (; lanes != 0; lanes &= lanes - 1) {
@@ -161,6 +213,13 @@ class FoundWithin : public TreeRadius {
   std::int64_t count_ = 0;
 
  private:
+  // The points at place, place + 1, ... whose bits are set, and that rules in the order of the tree allow.
+  std::uint32_t by_place(std::uint32_t lanes, std::int64_t place) const {
+    if (entries_ != nullptr) lanes = with_entry(lanes, place);
+    if (by_places_) lanes = excluded_.allowed(lanes, place);
+    return mask_row_ >= 0 ? masks_.allowed(lanes, place, mask_row_) : lanes;
+  }
+
   // The points at place, place + 1, ... whose bits are set and whose entry equals the query's (or differs, without
   // `same`).
   std::uint32_t with_entry(std::uint32_t lanes, std::int64_t place) const {
@@ -177,8 +236,11 @@ class FoundWithin : public TreeRadius {
   const bool root_;                    // values are square roots of sums
   const std::int64_t* const entries_;  // entries of points in the order of the tree; null: none
   const AllowedPairs* const rules_;    // all other rules; null: none
-  const bool by_points_;               // whether these rules exclude points
-  std::int64_t entry_ = 0;             // the query's entry
+  bool by_points_;                     // whether these rules leave out points that are looked up by their numbers
+  const bool masked_;                  // whether queries have masks of their own, which may be copied
+  const bool listed_;                  // whether queries have excluded points that may be looked up by their places
+  const std::int64_t points_;
+  std::int64_t entry_ = 0;  // the query's entry
   Room<double> exact_room_;
   std::vector<Ranked> found_;
   std::int64_t self_ = -1;
@@ -193,6 +255,16 @@ class FoundWithin : public TreeRadius {
   static constexpr int kLinesAhead = 8;
   std::span<const std::uint8_t> ahead_;
   std::int64_t looked_up_ = 0;
+  // Masks in the order of the tree, for the queries at [masks_begin_, masks_end_) of the order, if there are any.
+  TreeMasks masks_;
+  int mask_row_ = -1;  // of the query in `masks_`; negative: its mask is looked up by numbers
+  std::int64_t masks_begin_ = next_, masks_end_ = next_;
+  TreeExcluded excluded_;
+  bool by_places_ = false;  // whether excluded points are looked up in `excluded_`
+  AllowedPairs others_;     // the rules without those that are looked up by places
+  std::int64_t met_ = 0;    // points that queries from masks_begin_ on have looked up
+  static constexpr int kMetQueries = 8;
+  static constexpr std::int64_t kCopied = 64;  // copying takes as long as looking up one of so many points
 
  protected:
   double* const exact_;  // the query in float64

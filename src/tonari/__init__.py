@@ -29,7 +29,7 @@
 Each subpackage imports only from the subpackages below it in this list:
 
     cli  estimators  compat  debug  the command line; scikit-learn's classes; lookalikes of other libraries; bug reports
-    api                             the public functions: search, Index, knn_graph, build_graph, radius_search, pairs
+    api                             the public functions: search, Index, knn_graph, build_graph, radius_search, plan
     shards                          graphs larger than memory, in a directory
     graph  streams  spanning        graphs; streams of queries; minimum spanning trees of points
     filters                         the points that queries may find
@@ -62,6 +62,9 @@ if TYPE_CHECKING:  # for type checkers; at run time, _HOMES has the module of ea
     from tonari.api.kth import kth_distance
     from tonari.api.mutual import mutual_neighbors
     from tonari.api.pairing import pairs
+    from tonari.api.planning.explain import Explanation, explain
+    from tonari.api.planning.plan import plan
+    from tonari.api.planning.warm import warm
     from tonari.api.radius import radius_count, radius_graph, radius_search
     from tonari.api.searching import search
     from tonari.api.shards import build_graph, build_neighbors
@@ -73,11 +76,8 @@ if TYPE_CHECKING:  # for type checkers; at run time, _HOMES has the module of ea
     from tonari.core.results.pairs import Pairs
     from tonari.core.results.radius_neighbors import RadiusNeighbors
     from tonari.core.trail import recording
-    from tonari.graph.directory import open_neighbors
+    from tonari.graph.files.directory import open_neighbors
     from tonari.graph.knn_graph import KNNGraph
-    from tonari.methods.explain import Explanation, explain
-    from tonari.methods.plan import plan
-    from tonari.methods.warm import warm
     from tonari.metrics.verification import Verification
     from tonari.select.merge import merge_neighbors
     from tonari.select.request import Selection
@@ -138,11 +138,11 @@ _HOMES = {
     "tonari.core.plan": ("Plan",),
     "tonari.core.results.radius_neighbors": ("RadiusNeighbors",),
     "tonari.core.trail": ("recording",),
-    "tonari.graph.directory": ("open_neighbors",),
+    "tonari.graph.files.directory": ("open_neighbors",),
     "tonari.graph.knn_graph": ("KNNGraph",),
-    "tonari.methods.explain": ("Explanation", "explain"),
-    "tonari.methods.plan": ("plan",),
-    "tonari.methods.warm": ("warm",),
+    "tonari.api.planning.explain": ("Explanation", "explain"),
+    "tonari.api.planning.plan": ("plan",),
+    "tonari.api.planning.warm": ("warm",),
     "tonari.metrics.verification": ("Verification",),
     "tonari.select.merge": ("merge_neighbors",),
     "tonari.select.request": ("Selection",),

@@ -26,11 +26,11 @@ from typing import Any
 
 import click
 
+from tonari.api.planning.explain import Explanation, explain
 from tonari.core import _native
 from tonari.core.process.isa import chosen_isa
 from tonari.core.process.workers import default_threads
 from tonari.core.version import __version__
-from tonari.methods.explain import Explanation, explain
 
 __all__ = ["facts"]
 

@@ -13,9 +13,9 @@ from tests.helpers import checks
 from tests.helpers.command_line import as_json, refused, run
 from tonari import io
 from tonari.api import graphs, searching
+from tonari.api.planning import plan as planning
 from tonari.graph import recall as quality
 from tonari.graph.knn_graph import KNNGraph
-from tonari.methods import plan as planning
 
 N, M, D = 300, 20, 8
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import tonari
-from tonari.io.found import write_found
+from tonari.io.neighbors.found import write_found
 
 FOLDER = Path(__file__).parent
 K = 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 
 import tonari
 from tests.helpers import checks
-from tonari.filters import arguments
 from tonari.metrics import get_metric
 
 N, M, K = 230, 21, 7
@@ -91,23 +89,3 @@ def test_what_graphs_refuse() -> None:
             verb(points, 1.0, where=np.ones((50, 50), bool))
     with pytest.raises(ValueError, match="method='kdtree' supports"):
         tonari.radius_search(points, points, 0.1, where=mask, method="kdtree", metric="cosine")
-
-
-@pytest.mark.parametrize("lengths", [[], [0], [3, 3, 3], [4, 0, 2, 3], [1, 1], [7, 7, 5, 6, 7]])
-def test_lists_of_several_lengths_are_sorted(lengths: list[int]) -> None:
-    bounds = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    ids = np.random.default_rng(0).integers(0, 5, bounds[-1])
-    truth = [sorted(ids[a:b].tolist()) for a, b in itertools.pairwise(bounds)]
-    arguments._sort_lists(ids, np.diff(bounds))
-    assert [ids[a:b].tolist() for a, b in itertools.pairwise(bounds)] == truth
-
-
-def test_lists_of_other_lengths_are_left() -> None:
-    ids = np.array([9, 1, 7, 5, 3, 8, 0])
-    arguments._sort_lists(ids, np.array([6, 1, 0, 0]))
-    assert ids.tolist() == [9, 1, 7, 5, 3, 8, 0]
-    lists = [[9, 1, 7, 5, 3, 8], [0], [], []]
-    rules = arguments.Given(exclude=lists).rules(4, 10)
-    assert rules is not None
-    assert rules.excluded is not None
-    assert rules.excluded.tolist() == [1, 3, 5, 7, 8, 9, 10]

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from tests.helpers.checks import gaussian
-from tests.helpers.filter_checks import assert_equal, nearest_allowed
+from tests.helpers.filter_checks import assert_equal, excluded_of, nearest_allowed
 from tests.helpers.scopes import scope_of
 from tonari.core.process.progress import Progress
+from tonari.filters.answers.nearest import fill
 from tonari.filters.listed import by_table, group_sizes, groups_of, in_room, lists_bytes, nothing
-from tonari.filters.nearest import fill
 from tonari.filters.rules import Rules
 
 N, M, K = 60, 9, 4
@@ -40,7 +40,8 @@ def test_lists_by_groups_find_the_nearest_of_each() -> None:
     for room in [1, 1 << 30]:
         for excluded in [False, True]:
             pairs = np.arange(M * N)[::5] if excluded else None
-            rules = Rules(m=M, n=N, query_groups=ASKED, point_groups=GROUPS, same=True, excluded=pairs)
+            lists = None if pairs is None else excluded_of(pairs, M, N)
+            rules = Rules(m=M, n=N, query_groups=ASKED, point_groups=GROUPS, same=True, excluded=lists)
             scope = dataclasses.replace(scope_of(POINTS, method="exact", threads=1), room=room)
             found = nothing(M, K, scope, QUERIES, N)
             fill(scope, QUERIES, K, rules, found, bar())

@@ -10,7 +10,8 @@ import pytest
 
 import tonari
 from tests.helpers.filter_checks import assert_equal, cut
-from tonari.filters import counting, looking, tuning, within
+from tonari.filters import looking, tuning
+from tonari.filters.answers import counting, within
 from tonari.filters.scope import Scope
 from tonari.methods.rows.points import DecidedPoints
 
@@ -88,8 +89,8 @@ def test_rules_are_applied_while_points_are_found(rule: str, radius: float, monk
         assert counts.tolist() == tonari.radius_count(QUERIES, POINTS, radius, where=MASK).tolist()
 
 
-def test_few_forbidden_points_are_subtracted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A few forbidden points are subtracted from a count of many points; a few queries are not counted first."""
+def test_rules_in_a_search_need_no_count_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search on the CPU looks up excluded points as it counts, so it counts once, whatever is excluded."""
     rows = list[int]()
     count = DecidedPoints.count
 
@@ -98,17 +99,10 @@ def test_few_forbidden_points_are_subtracted(monkeypatch: pytest.MonkeyPatch) ->
         return count(those, some, *given)
 
     monkeypatch.setattr(DecidedPoints, "count", counted)
-    for point_seconds, length in ((1.0, M), (0.0, M)):
-        monkeypatch.setattr(tuning, "FILTERED_POINT", point_seconds)
-        rows.clear()
-        truth = np.diff(cut(tonari.radius_search(QUERIES, POINTS, 1.5), RULES["exclude"][1]).indptr)
-        assert tonari.radius_count(QUERIES, POINTS, 1.5, exclude=EXCLUDE).tolist() == truth.tolist()
-        assert rows[-1] == length
-        assert len(rows) == 2
-    rows.clear()
-    few = tuning.UNCOUNTED_QUERIES - 1
-    assert len(tonari.radius_count(QUERIES[:few], POINTS, 1.5, exclude=EXCLUDE[:few])) == few
-    assert rows == [few]
+    for radius in (0.3, 1.5):
+        truth = np.diff(cut(tonari.radius_search(QUERIES, POINTS, radius), RULES["exclude"][1]).indptr)
+        assert tonari.radius_count(QUERIES, POINTS, radius, exclude=EXCLUDE).tolist() == truth.tolist()
+    assert rows == [M, M]
 
 
 def test_few_listed_points_are_preferred(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,7 +112,6 @@ def test_few_listed_points_are_preferred(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(tonari.radius_count(QUERIES, POINTS, 0.3, **GROUPS)) == M
     assert len(tonari.radius_search(QUERIES, POINTS, 0.3, **GROUPS).indptr) == M + 1
     monkeypatch.setattr(tuning, "LISTED_POINT", 1e9)
-    monkeypatch.setattr(tuning, "FILTERED_POINT", 1e9)
     for rules in ({"exclude": EXCLUDE[:, :1]}, GROUPS | {"groups": "other"}):
         assert len(tonari.radius_count(QUERIES, POINTS, 0.3, **rules)) == M
 

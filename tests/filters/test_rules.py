@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import tonari
-from tests.helpers.filter_checks import assert_equal
+from tests.helpers.filter_checks import assert_equal, excluded_of
 from tonari.filters import tuning
-from tonari.filters.rules import Rules, are_among, distinct
+from tonari.filters.excluded import distinct
+from tonari.filters.rules import Rules, are_among
 
 MASK = np.random.default_rng(0).random((6, 19)) < 0.5
 
@@ -25,7 +26,7 @@ def test_no_point_is_not_allowed() -> None:
 @pytest.mark.parametrize("packed", [False, True])
 def test_parts_of_parts_keep_numbers(packed: bool) -> None:
     mask = np.packbits(MASK, axis=1, bitorder="little") if packed else MASK
-    excluded = np.array([0 * 19 + 18, 4 * 19 + 2, 5 * 19 + 18])
+    excluded = excluded_of(np.array([0 * 19 + 18, 4 * 19 + 2, 5 * 19 + 18]), 6, 19)
     rules = Rules(m=6, n=19, mask=mask, excluded=excluded, own=True)
     part = rules.part(np.array([0, 4, 5]), np.arange(2, 19)).part(np.array([1, 2]), np.array([0, 2, 3, 16]))
     rows, ids = np.array([4, 5]), np.array([2, 4, 5, 18])
@@ -118,7 +119,7 @@ def test_excluded_pairs_take_less_time_than_the_search(order: str) -> None:
 
 
 def test_lists_of_excluded_pairs_are_made_without_tables() -> None:
-    excluded = np.array([0 * 19 + 18, 4 * 19 + 2, 4 * 19 + 4, 5 * 19 + 3])
+    excluded = excluded_of(np.array([0 * 19 + 18, 4 * 19 + 2, 4 * 19 + 4, 5 * 19 + 3]), 6, 19)
     rules = Rules(m=6, n=19, excluded=excluded, own=True)
     assert rules.only_excluded
     for part, expected in (
@@ -140,7 +141,8 @@ def test_a_window_around_the_number_of_a_query(also: str, window: int) -> None:
     n, rng = 23, np.random.default_rng(1)
     mask = rng.random((n, n)) < 0.7 if also in ("mask", "all") else None
     excluded = np.unique(rng.integers(0, n * n, 40)) if also in ("excluded", "all") else None
-    rules = Rules(m=n, n=n, mask=mask, excluded=excluded, own=also in ("own", "all"), window=min(window, n))
+    lists = None if excluded is None else excluded_of(excluded, n, n)
+    rules = Rules(m=n, n=n, mask=mask, excluded=lists, own=also in ("own", "all"), window=min(window, n))
     allowed = np.abs(np.subtract.outer(np.arange(n), np.arange(n))) > window
     allowed &= True if mask is None else mask
     if excluded is not None:
@@ -169,4 +171,4 @@ def test_a_window_around_the_number_of_a_query(also: str, window: int) -> None:
             assert [places[a:b].tolist() for a, b in itertools.pairwise(bounds)] == [
                 np.flatnonzero(row == wanted).tolist() for row in want
             ]
-    assert rules.held_bytes() == Rules(m=n, n=n, mask=mask, excluded=excluded).held_bytes()
+    assert rules.held_bytes() == Rules(m=n, n=n, mask=mask, excluded=lists).held_bytes()

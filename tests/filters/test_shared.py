@@ -14,8 +14,8 @@ from tests.helpers.scopes import Prepared, scope_of
 from tonari.core import _native
 from tonari.core.results.neighbors import Neighbors
 from tonari.filters import shared, tuning
+from tonari.filters.answers.nearest import nearest_allowed
 from tonari.filters.arguments import Given
-from tonari.filters.nearest import nearest_allowed
 from tonari.filters.rules import Rules
 from tonari.filters.scope import Scope
 from tonari.filters.shared import SharedMask, true_places

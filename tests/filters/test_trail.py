@@ -10,7 +10,8 @@ import pytest
 import tonari
 from tests.helpers import checks
 from tonari.core.trail import Record, recording
-from tonari.filters import dropping, nearest, tuning
+from tonari.filters import dropping, tuning
+from tonari.filters.answers import nearest
 from tonari.filters.scope import Scope
 
 N, M, D, K = 1200, 60, 12, 5

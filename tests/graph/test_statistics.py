@@ -21,7 +21,7 @@ from tonari.graph.statistics import (
     range_of,
     zero_distances,
 )
-from tonari.nn_descent.intrinsic_dimension import intrinsic_dimension
+from tonari.nn_descent.planning.intrinsic_dimension import intrinsic_dimension
 
 
 def _lists(distances: Any, indices: Any, metric: str = "euclidean", include_self: bool = False) -> Lists:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from tests.helpers.checks import Array
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors
+from tonari.filters.excluded import Excluded
 from tonari.metrics import get_metric
 from tonari.metrics.reference import brute
 
@@ -27,6 +28,13 @@ def nearest_allowed(queries: Array, points: Array, k: int, allowed: Mask, metric
         count = min(k, int(kept.sum()))
         distances[i, :count], indices[i, :count] = values[kept][:count], ids[kept][:count]
     return Neighbors(distances, indices)
+
+
+def excluded_of(pairs: Array, m: int, n: int) -> Excluded:
+    """Return lists of excluded points that have these pairs, as query * n + point, in descending order and twice."""
+    rows, ids = np.divmod(np.repeat(np.sort(pairs)[::-1], 2), n)
+    order = np.argsort(rows, kind="stable")
+    return Excluded(np.searchsorted(rows[order], np.arange(m + 1)), ids[order], n)
 
 
 def cut(found: RadiusNeighbors, allowed: Mask) -> RadiusNeighbors:

@@ -62,7 +62,7 @@ def main(given: dict[str, Any]) -> dict[str, Any]:
     import numpy as np
 
     import tonari
-    from tonari.graph.directory import Manifest
+    from tonari.graph.files.directory import Manifest
     from tonari.shards.tasks import Job, Step, Task
     from tonari.shards.workers import local
 

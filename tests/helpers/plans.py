@@ -14,7 +14,7 @@ from tonari.exact.planning.planner import plan_on_cpu
 from tonari.kdtree.plan import TreePlan, plan_tree
 from tonari.metrics.problem import make_problem
 from tonari.nn_descent.plan import DescentPlan
-from tonari.nn_descent.planner import plan_descent
+from tonari.nn_descent.planning.planner import plan_descent
 
 _OF_PROBLEM = set(inspect.signature(make_problem).parameters)
 

@@ -14,7 +14,7 @@ from tests.helpers import checks
 from tests.helpers.checks import assert_same_neighbors
 from tonari.core.process.caches import empty_caches
 from tonari.exact.planning import planner as exact_plan
-from tonari.nn_descent import planner as planning_descent
+from tonari.nn_descent.planning import planner as planning_descent
 
 
 def test_auto_is_exact_unless_a_recall_is_given_and_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:

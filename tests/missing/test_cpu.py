@@ -10,8 +10,8 @@ import pytest
 import tonari
 from tests.helpers import plans
 from tests.helpers.missing import DATA
-from tonari.core.listed import Listed
 from tonari.core.results.radius_neighbors import Within
+from tonari.core.rows.listed import Listed
 from tonari.missing import tuning
 from tonari.missing.cpu.listed import count_listed, search_listed
 from tonari.missing.cpu.method import MissingOnCpu

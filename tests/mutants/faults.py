@@ -27,7 +27,23 @@ _NATIVE = (
         "return lanes & (task_.entries->same ? equal : ~equal);",
         "return lanes & equal;",
         "counts among other groups are of the query's own, where groups are in the order of the tree",
-        ("tests/core/test_allowed.py::test_the_bits_of_lists_that_are_cut",),
+        ("tests/core/rows/test_allowed.py::test_the_bits_of_lists_that_are_cut",),
+    ),
+    Fault(
+        "kdtree-masks-after-a-query-without-points",
+        "native/kdtree/radius_tile.hpp",
+        "mask_row_ = static_cast<int>(next_ - masks_begin_);",
+        "++mask_row_;",
+        "queries behind one that finds nothing are counted by the masks of others",
+        ("tests/core/rows/test_allowed.py::test_rules_in_the_order_of_a_tree",),
+    ),
+    Fault(
+        "kdtree-excluded-points-in-other-places",
+        "native/kdtree/tree_excluded.hpp",
+        "return lanes & ~(some >> (place & 7));",
+        "return lanes & ~some;",
+        "points near an excluded one are left out instead of it",
+        ("tests/core/rows/test_allowed.py::test_rules_in_the_order_of_a_tree",),
     ),
     Fault(
         "kdtree-hashes-alone-exclude",
@@ -35,7 +51,7 @@ _NATIVE = (
         "return !has_bit(bits, point, kHash, by) || !is_excluded(point);",
         "return !has_bit(bits, point, kHash, by);",
         "points with the hash of an excluded point are excluded too",
-        ("tests/core/test_allowed.py::test_many_points_within_the_radius",),
+        ("tests/core/rows/test_allowed.py::test_many_points_within_the_radius",),
     ),
     Fault(
         "exact-radius-without-roundings",
@@ -742,7 +758,7 @@ _CUDA = (
     ),
     Fault(
         "exact-ahead-overwrites",
-        "src/tonari/exact/cuda/attempts/attempt.py",
+        "src/tonari/exact/cuda/attempts/retries/attempt.py",
         "again.where(before[:, None] == 0, lists[these])",
         "again",
         "a row that makes up the number of those searched ahead loses its answer",
@@ -872,7 +888,7 @@ _CUDA = (
     ),
     Fault(
         "select-cuda-network-step",
-        "src/tonari/select/cuda/kernels/network.py",
+        "src/tonari/select/cuda/kernels/registers/network.py",
         "range(size - NEAR)",
         "range(size - NEAR - 1)",
         "long networks lack the steps over 2^NEAR positions",
@@ -880,7 +896,7 @@ _CUDA = (
     ),
     Fault(
         "exact-cuda-rehearsed-level",
-        "src/tonari/exact/cuda/attempts/attempt.py",
+        "src/tonari/exact/cuda/attempts/retries/attempt.py",
         "        with self.expecting(rehearse, len(rows)):\n            search_again",
         "        with contextlib.nullcontext():\n            search_again",
         "levels and the last resort are not rehearsed: their kernels are compiled one by one",
@@ -901,7 +917,7 @@ _CUDA = (
         "if len(rows) > 1 or len(self.queries) < self.least_fitted:",
         "few rows that a long search leaves need kernels of their own",
         (
-            "tests/exact/cuda/attempts/test_levels.py::test_few_rows_of_a_long_search_are_retried_by_kernels_that_exist",
+            "tests/exact/cuda/attempts/retries/test_levels.py::test_few_rows_of_a_long_search_are_retried_by_kernels_that_exist",
             "tests/exact/cuda/attempts/test_rehearse.py::test_few_rows_of_a_long_search_are_searched_again_by_what_is_compiled_at_once",
         ),
     ),
@@ -911,7 +927,7 @@ _CUDA = (
         "        NearbyAtOnce(tuning.NEARBY_VALUES),\n",
         "",
         "rows of tight clusters climb through levels that prove none of them",
-        ("tests/exact/cuda/attempts/test_nearby.py::test_tight_clusters_take_one_round_and_no_level",),
+        ("tests/exact/cuda/attempts/retries/test_nearby.py::test_tight_clusters_take_one_round_and_no_level",),
     ),
     Fault(
         "exact-cuda-attempts-out-of-order",
@@ -923,7 +939,7 @@ _CUDA = (
     ),
     Fault(
         "exact-cuda-level-claims-rows",
-        "src/tonari/exact/cuda/attempts/levels.py",
+        "src/tonari/exact/cuda/attempts/retries/levels.py",
         "given[left.proved[given] == 0]",
         "given[:0]",
         "all rows of a level count as proved",
@@ -931,11 +947,11 @@ _CUDA = (
     ),
     Fault(
         "exact-cuda-attempt-claims-others",
-        "src/tonari/exact/cuda/attempts/attempt.py",
+        "src/tonari/exact/cuda/attempts/retries/attempt.py",
         "        self.proved[rows] = 1\n",
         "        self.proved[:] = 1\n",
         "an attempt at some rows claims all that are left",
-        ("tests/exact/cuda/attempts/test_attempt.py::test_rows_are_searched_among_some_of_the_points",),
+        ("tests/exact/cuda/attempts/retries/test_attempt.py::test_rows_are_searched_among_some_of_the_points",),
     ),
     Fault(
         "cuda-prepared-for-always",
@@ -1121,12 +1137,12 @@ _PYTHON = (
     ),
     Fault(
         "core-one-stream",
-        "src/tonari/core/draws.py",
+        "src/tonari/core/rows/draws.py",
         "return np.random.default_rng([seed, purpose])",
         "return np.random.default_rng(seed)",
         "draws for different purposes take the same rows: a recall is measured on those that were trained on",
         (
-            "tests/core/test_draws.py::test_draws_for_different_purposes_share_no_more_than_chance",
+            "tests/core/rows/test_draws.py::test_draws_for_different_purposes_share_no_more_than_chance",
             "tests/nn_descent/test_measured_rows.py::test_measured_rows_are_trained_on_no_more_than_others",
         ),
     ),
@@ -1383,7 +1399,7 @@ _PYTHON = (
     ),
     Fault(
         "io-lock-shared",
-        "src/tonari/io/ground_truth_part.py",
+        "src/tonari/io/neighbors/ground_truth_part.py",
         "if not locked(self._file.fileno(), shared=False):",
         "if not locked(self._file.fileno(), shared=True):",
         "two processes write the same file",
@@ -1399,11 +1415,11 @@ _PYTHON = (
     ),
     Fault(
         "io-missing-ids",
-        "src/tonari/io/ground_truth.py",
+        "src/tonari/io/neighbors/ground_truth.py",
         "wide[wide < -1] += 2**32",
         "wide[wide < 0] += 2**32",
         "a missing neighbour becomes point 4294967295 in a file with large ids",
-        ("tests/io/test_ground_truth.py::test_ids_from_2_to_the_31_on",),
+        ("tests/io/neighbors/test_ground_truth.py::test_ids_from_2_to_the_31_on",),
     ),
     Fault(
         "graph-self-not-first",

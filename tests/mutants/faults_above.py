@@ -103,7 +103,7 @@ _API = (
     ),
     Fault(
         "api-neighbours-of-self",
-        "src/tonari/filters/asking.py",
+        "src/tonari/filters/answers/asking.py",
         "others = len(points) - self_join",
         "others = len(points)",
         "a graph asks for as many neighbours as there are points, itself included",
@@ -637,7 +637,7 @@ _DEFINITIONS = (
     ),
     Fault(
         "missing-ids-of-copies",
-        "src/tonari/filters/nearest.py",
+        "src/tonari/filters/answers/nearest.py",
         "            indices[near.indices < 0] = -1",
         "            indices[near.indices < 0] = 0",
         "a missing neighbour among copied points becomes a point",
@@ -883,11 +883,11 @@ _OTHERS = (
     ),
     Fault(
         "filters-ties-of-the-last",
-        "src/tonari/filters/ties.py",
+        "src/tonari/filters/answers/ties.py",
         "distances[:, k] == distances[:, k - 1]",
         "distances[:, k] < distances[:, k - 1]",
         "points at the distance of the k-th are not searched",
-        ("tests/filters/test_ties.py",),
+        ("tests/filters/answers/test_ties.py",),
     ),
     Fault(
         "exact-farthest-ties",

@@ -151,11 +151,11 @@ _CALLS = (
     ),
     Fault(
         "select-long-lists-of-negative-values",
-        "src/tonari/select/cuda/ragged.py",
+        "src/tonari/select/cuda/lists/ragged.py",
         "bits = bits ^ ((bits >> 31) & 0x7FFFFFFF)  # integers in the order of the values",
         "bits = bits.clone()",
         "negative values of long lists are in the opposite order",
-        ("tests/select/cuda/test_ragged.py::test_many_long_lists_at_a_time",),
+        ("tests/select/cuda/lists/test_ragged.py::test_many_long_lists_at_a_time",),
     ),
     Fault(
         "kdtree-cuda-slab-vouches-for-all",
@@ -226,7 +226,7 @@ _RULES = (
     ),
     Fault(
         "filters-group-without-points",
-        "src/tonari/filters/nearest.py",
+        "src/tonari/filters/answers/nearest.py",
         "rows = np.flatnonzero((which == group) & (sizes > 0))",
         "rows = np.flatnonzero(which == group)",
         "a query of a group without points finds those of the group that comes next",
@@ -234,7 +234,7 @@ _RULES = (
     ),
     Fault(
         "filters-missing-among-copies",
-        "src/tonari/filters/nearest.py",
+        "src/tonari/filters/answers/nearest.py",
         "found_here[...] = np.where(found_here >= 0, ids[np.maximum(found_here, 0)], -1)",
         "found_here[...] = ids[np.maximum(found_here, 0)]",
         "an entry that is missing among copied points is the first of them",
@@ -242,11 +242,11 @@ _RULES = (
     ),
     Fault(
         "filters-no-padding-of-similarities",
-        "src/tonari/filters/nearest.py",
+        "src/tonari/filters/answers/nearest.py",
         "short, far = k - near.indices.shape[1], -np.inf if scope.metric.descending else np.inf",
         "short, far = k - near.indices.shape[1], np.inf",
         "missing neighbours by a similarity are the nearest of all",
-        ("tests/filters/test_nearest.py",),
+        ("tests/filters/answers/test_nearest.py",),
     ),
     Fault(
         "filters-groups-of-all-queries",
@@ -258,7 +258,7 @@ _RULES = (
     ),
     Fault(
         "filters-own-within-a-radius",
-        "src/tonari/filters/within.py",
+        "src/tonari/filters/answers/within.py",
         "cuts = rules.by_pairs or rules.own or rules.shared is not None",
         "cuts = rules.by_pairs or rules.shared is not None",
         "a point finds itself within a radius where no other rule cuts",
@@ -266,7 +266,7 @@ _RULES = (
     ),
     Fault(
         "filters-parts-out-of-place",
-        "src/tonari/filters/within.py",
+        "src/tonari/filters/answers/within.py",
         "places = np.repeat(indptr[rows[block]] - found.indptr[block], sizes) + np.arange(first, last)",
         "places = np.repeat(indptr[block] - found.indptr[block], sizes) + np.arange(first, last)",
         "what some queries found is written to the rows of the first ones",
@@ -274,11 +274,11 @@ _RULES = (
     ),
     Fault(
         "filters-count-without-the-next",
-        "src/tonari/filters/counting.py",
+        "src/tonari/filters/answers/counting.py",
         "others = np.sort(np.concatenate([order[:first], order[ends[rows[0]] :]]))",
         "others = np.sort(np.concatenate([order[:first], order[ends[rows[0]] + 1 :]]))",
         "off by one: a point of another group is not counted",
-        ("tests/filters/test_counting.py",),
+        ("tests/filters/answers/test_counting.py",),
     ),
     Fault(
         "filters-low-bits-alone",
@@ -290,27 +290,27 @@ _RULES = (
     ),
     Fault(
         "filters-a-few-within",
-        "src/tonari/filters/counting.py",
+        "src/tonari/filters/answers/counting.py",
         "more = np.flatnonzero((inside == few) & (lengths > few))",
         "more = np.flatnonzero((inside > few) & (lengths > few))",
         "of a long list of forbidden points at most a few are counted",
-        ("tests/filters/test_counting.py::test_groups_of_every_size_and_none",),
+        ("tests/filters/answers/test_counting.py::test_groups_of_every_size_and_none",),
     ),
     Fault(
         "filters-counted-by-those-before",
-        "src/tonari/core/allowed.py",
+        "src/tonari/core/rows/allowed.py",
         "rows = places if self.rows is None else self.rows[places]",
         "rows = places",
         "queries in another order are counted by the rules of others",
-        ("tests/core/test_allowed.py",),
+        ("tests/core/rows/test_allowed.py",),
     ),
     Fault(
         "filters-lists-left-in-disorder",
-        "src/tonari/filters/arguments.py",
+        "src/tonari/filters/excluded.py",
         "    ids[:] = table[present]\n",
         "    ids[:] = ids\n",
         "lists of several lengths are not sorted before their pairs are",
-        ("tests/filters/test_arguments.py::test_lists_of_several_lengths_are_sorted",),
+        ("tests/filters/test_excluded.py::test_lists_of_several_lengths_are_sorted",),
     ),
     Fault(
         "filters-places-of-half-a-byte",
@@ -464,11 +464,11 @@ _PARTS = (
     ),
     Fault(
         "select-negative-zero",
-        "src/tonari/select/cuda/order.py",
+        "src/tonari/select/cuda/lists/order.py",
         "return -best + 0.0 if get_metric(metric).descending else best",
         "return -best if get_metric(metric).descending else best",
         "a similarity of 0 comes back as -0",
-        ("tests/select/cuda/test_order.py",),
+        ("tests/select/cuda/lists/test_order.py",),
     ),
     Fault(
         "cuda-waits-for-the-step-itself",

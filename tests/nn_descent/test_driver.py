@@ -24,9 +24,9 @@ from tonari.nn_descent.driver import build
 from tonari.nn_descent.entries import ID, MISSING
 from tonari.nn_descent.method import beside_rows
 from tonari.nn_descent.plan import DescentPlan
+from tonari.nn_descent.planning.work import expected_work, round_work, start_work
 from tonari.nn_descent.reference import ReferenceBackend
 from tonari.nn_descent.report import DescentReport, RoundReport
-from tonari.nn_descent.work import expected_work, round_work, start_work
 
 
 def planned(points: Any, k: int, **asked: Any) -> DescentPlan:

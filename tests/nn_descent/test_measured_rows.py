@@ -10,7 +10,7 @@ import pytest
 import tonari
 from tests.helpers import plans
 from tests.helpers.devices import needs_torch
-from tonari.core.draws import Purpose, generator
+from tonari.core.rows.draws import Purpose, generator
 from tonari.nn_descent.cpu.clusters import training_rows
 from tonari.nn_descent.driver import measured_rows
 

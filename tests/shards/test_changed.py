@@ -14,7 +14,7 @@ import tonari
 from tests.helpers.checks import assert_same_neighbors
 from tests.helpers.shards import by_shards, lists, small, stopped
 from tonari.core.results.neighbors import Neighbors
-from tonari.graph.directory import LARGEST_MATRIX
+from tonari.graph.files.directory import LARGEST_MATRIX
 from tonari.metrics.changes.change import change_for
 from tonari.shards import tuning
 from tonari.shards.changed import ChangedSource

@@ -10,7 +10,7 @@ import pytest
 import tonari
 from tests.helpers.devices import HAS_TORCH, on_gpu
 from tests.helpers.shards import by_shards
-from tonari.graph.directory import Manifest
+from tonari.graph.files.directory import Manifest
 
 if not HAS_TORCH:
     pytest.skip("torch and Triton are not installed", allow_module_level=True)

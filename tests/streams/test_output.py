@@ -22,7 +22,7 @@ from tests.helpers.checks import Array, check_interrupt
 from tests.helpers.streaming import UNEVEN, D, K, M, N, Watched, cut, index_of, points, queries, soon
 from tonari import io
 from tonari.core.results.neighbors import Neighbors
-from tonari.io.ground_truth_part import GroundTruthPart
+from tonari.io.neighbors.ground_truth_part import GroundTruthPart
 from tonari.streams import output, tuning
 from tonari.streams.journal import Journal
 

@@ -1,4 +1,4 @@
-"""Points for the benchmarks of NN-Descent, made by torch on the device of the run; the same on each kind of device.
+"""Points for the benchmarks of NN-Descent, made by torch on the device of the run.
 
 ============  =======================================================================================================
 ``sift``      real SIFT descriptors of photographs (``photographs.sift_photo``), d = 128. Beyond their number
@@ -21,7 +21,7 @@ from . import gist, hard, photographs
 
 KINDS = ("sift", "mixture", "gist", "gaussian")
 SEED = 0
-# Number of values that are drawn at once.
+# Largest number of values in a block of rows that is drawn at once.
 BLOCK = 1 << 25
 
 CLUSTER_ROWS, LEAST_CLUSTERS = 10_000, 100
@@ -32,12 +32,12 @@ SIFT_NOISE = 4.0
 
 
 def make(kind: str, n: int, d: int, dtype: str, where: str) -> Any:
-    """Return points (n, d) of a kind as a tensor of a floating type on a device of torch.
+    """Return points (n, d) of a kind as a floating-point tensor on the torch device `where`.
 
     Raises
     ------
     ValueError
-        The kind is unknown, or has no such width.
+        The kind is unknown, or does not support d columns.
     RuntimeError, ImportError
         The photographs are not installed.
     """
@@ -67,7 +67,7 @@ def mixture(clusters: int, d: int, where: str) -> Callable[[int], Any]:
     """Return a function that returns the next rows of affine clusters, float32."""
     import torch
 
-    # Drawn in host memory, since they are few, so that every device has the same clusters.
+    # The few parameters of the clusters are drawn in host memory, so that they are the same on every device.
     generator = torch.Generator().manual_seed(SEED)
     fewest, most = (min(bound, d) for bound in INTRINSIC)
     centres = APART * torch.randn((clusters, d), generator=generator)
@@ -98,7 +98,7 @@ def _sift(n: int, where: str) -> Any:
 
 
 def grown(real: Any, n: int, where: str) -> Any:
-    """Return n rows: the real rows, then as many rotated and displaced copies of them as are needed."""
+    """Return n rows: the real rows first, then rotated and displaced copies of them."""
     import torch
 
     d = real.shape[1]

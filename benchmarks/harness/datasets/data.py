@@ -1,4 +1,4 @@
-"""Points and queries as arrays, and the common functions of the modules that make them."""
+"""Points and queries as arrays, and functions that the modules of this folder share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Data(NamedTuple):
 
 
 def split(rows: Array, n: int) -> Data:
-    """Return the first n rows as points, the others as queries."""
+    """Return the first n rows as points and the others as queries."""
     return Data(rows[:n], rows[n:] if len(rows) > n else None)
 
 

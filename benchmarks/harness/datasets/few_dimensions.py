@@ -1,8 +1,7 @@
 """Rows of few dimensions for the benchmarks of the k-d tree, as tensors on the device of the run.
 
-Rows in host memory are made by the other modules of this folder. Rows on a GPU are drawn there from the same
-distributions with other random numbers, which takes a moment for ten million rows. The rows of a stream are made chunk
-by chunk.
+Rows in host memory are made by the other modules of this folder. Rows on a GPU are drawn on the device, from the same
+distributions with other random numbers: ten million rows take a moment. The rows of a stream are made chunk by chunk.
 
 ===============  ====================================================================================================
 ``sift``         principal components of real SIFT descriptors (``photographs.pca_sift``)
@@ -28,12 +27,12 @@ STREAM_SEED = 1000
 
 
 def make(kind: str, n: int, m: int, d: int, where: str) -> DeviceData:
-    """Return float32 points (n, d) and queries (m, d) of one kind, or None for no queries.
+    """Return float32 points (n, d) and queries (m, d) of one kind; the queries are None if m is 0.
 
     Raises
     ------
     ValueError
-        The kind is unknown, or has no such width.
+        The kind is unknown, or does not support d columns.
     RuntimeError, ImportError
         The photographs are not installed.
     """
@@ -65,7 +64,7 @@ def _in_host_memory(kind: str, n: int, m: int, d: int) -> DeviceData:
 
 
 def _copies_on_device(kind: str, n: int, m: int, d: int, where: str) -> DeviceData:
-    """Return points and queries: real rows, each followed by displaced copies of them, as in ``photographs``."""
+    """Return points and queries: real rows, then displaced copies if they are too few, as in ``photographs``."""
     import torch
 
     whole = photographs.principal_components()[:, :d] if kind == "sift" else photographs.all_pixels()
@@ -111,13 +110,13 @@ class Law:
         return rows
 
     def blocks(self, count: int) -> Iterator[Any]:
-        """Yield this many rows in pieces, so that temporary arrays stay small."""
+        """Yield the next `count` rows in blocks, so that temporary arrays stay small."""
         for start in range(0, count, BLOCK):
             yield self.rows(min(BLOCK, count - start))
 
 
 def chunks(kind: str, total: int, chunk: int, d: int, where: str) -> Iterator[Any]:
-    """Yield ``total`` new queries of a kind in chunks, each made when it is requested."""
+    """Yield ``total`` queries of a kind in chunks of ``chunk`` rows; each chunk is made when it is requested."""
     import torch
 
     law = Law(kind, d, where, STREAM_SEED)

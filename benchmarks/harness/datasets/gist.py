@@ -15,28 +15,30 @@ from typing import Any
 from . import photographs
 
 CELLS = 4
-# Orientations of each scale, finest first.
+# Numbers of orientations of the filters at the three scales, finest scale first.
 ORIENTATIONS = (8, 8, 4)
 FILTERS = sum(ORIENTATIONS)
 COLOURS = 3
 WIDTH = CELLS * CELLS * COLOURS * FILTERS
-# The largest side of a picture, and the widths of windows, in pixels.
+# Largest side of a picture in pixels; larger pictures are shrunk to it.
 PICTURE = 512
+# The least and the largest width of a window, in pixels.
 WINDOW = (32, 128)
 LEAST_SHARE = 0.6
 GAIN = (0.7, 1.3)
-# Cycles per pixel at the finest scale, and the spread of each filter over frequencies, in octaves.
+# Frequency of the finest filters, in cycles per pixel.
 FINEST = 0.3
+# Bandwidth of each filter, in octaves.
 OCTAVES = 0.55
 BLOCK = 1 << 14
 
 
 def gist(n: int, where: str, seed: int) -> Any:
-    """Return n rows (n, 960), float32, on a device of torch."""
+    """Return GIST-like rows (n, 960), float32, on the torch device `where`."""
     import torch
 
     pictures = photographs.colour_photographs(PICTURE)
-    # Drawn in host memory, so that every device has the same windows.
+    # The random windows are drawn in host memory, so that they are the same on every device.
     generator = torch.Generator().manual_seed(seed)
     chosen = torch.randint(len(pictures), (2, n), generator=generator)
     place = torch.rand((2, n, 3), generator=generator)
@@ -56,7 +58,7 @@ def gist(n: int, where: str, seed: int) -> Any:
 
 
 def responses(picture: Any) -> Any:
-    """Return magnitudes (height, width, 3, 20) of all filters' responses to an 8-bit picture (height, width, 3)."""
+    """Return magnitudes (height, width, 3, 20) of all filter responses to an 8-bit picture (height, width, 3)."""
     import torch
 
     height, width = picture.shape[:2]
@@ -77,7 +79,7 @@ def responses(picture: Any) -> Any:
 
 
 def integral(maps: Any) -> Any:
-    """Return sums (height + 1, width + 1, filters), float64, over all pixels above and to the left of each corner."""
+    """Return, for each pixel corner, the float64 sums over all pixels above it and to its left."""
     import torch
 
     height, width = maps.shape[:2]
@@ -87,8 +89,10 @@ def integral(maps: Any) -> Any:
 
 
 def means(sums: Any, place: Any) -> Any:
-    """Return means (rows, 16, filters), float32, over the cells of windows; `place` has their top, left and size, 0 to
-    1."""
+    """Return means (rows, 16, filters), float32, of the filter responses in the 16 cells of each window.
+
+    `place` (rows, 3) has each window's top, left and size, as fractions from 0 to 1.
+    """
     import torch
 
     height, width = (size - 1 for size in sums.shape[:2])

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 from . import gist, patches, photographs, topics
 
-# Number of values that are made at once, from float64 temporaries of 256 MB.
+# Number of values that are made at once: their float64 temporaries take 256 MB.
 BLOCK = 1 << 25
 CENTRES = {"mixture": (1000, 1.0), "tight": (20, 1e4)}
 SHIFTS = {"offset 1e3": 1e3, "offset 1e6": 1e6}
@@ -50,9 +50,9 @@ def make(kind: str, n: int, m: int, d: int, where: str, *, host: bool = False) -
     Raises
     ------
     ValueError
-        The kind is unknown, or has another width.
+        The kind is unknown, or does not support d columns.
     RuntimeError
-        There are fewer real descriptors.
+        Fewer real descriptors exist than were requested.
     """
     import torch
 
@@ -83,7 +83,7 @@ def make(kind: str, n: int, m: int, d: int, where: str, *, host: bool = False) -
 
 
 def make_halves(kind: str, n: int, m: int, d: int, where: str) -> DeviceData:
-    """Return points and queries of a random kind as float16 in host memory, filled by many threads."""
+    """Return float16 points and queries of a random kind in host memory."""
     import torch
 
     law = _law(kind, n, d, where, torch.Generator(where).manual_seed(0))
@@ -112,7 +112,7 @@ def _rows(law: Any, count: int, d: int, at: str) -> Any:
 
 
 def _law(kind: str, n: int, d: int, where: str, generator: Any) -> Any:
-    """Return a function that returns the next rows of this kind."""
+    """Return a function that makes the next rows of a kind at each call."""
     import torch
 
     def normal(rows: int, dtype: Any = torch.float32) -> Any:

@@ -21,7 +21,7 @@ def patches(count: int, seed: int) -> Any:
     Raises
     ------
     RuntimeError
-        The pictures have fewer windows.
+        The pictures have fewer than `count` windows.
     """
     shape = SIDE, SIDE, 3
     pictures = [

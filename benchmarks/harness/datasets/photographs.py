@@ -16,15 +16,15 @@ from .data import Array, Data, blocks, split
 CACHE = ROOT / "benchmarks" / ".cache"
 SIFT_DIRECTORIES = (ROOT.parent / "shared" / "data", ROOT / "shared" / "data")
 SIFT_WIDTH = 128
-# Key-point sizes and the grid step of each, in pixels.
+# Pairs of a key-point size and the step of its grid, in pixels.
 SIFT_GRID = ((8, 3), (12, 4), (20, 5), (32, 6))
 PICTURES = {".png", ".jpg", ".jpeg", ".tif", ".tiff", ".gif", ".bmp"}
 COMPONENTS = 27
 # Principal directions are computed from every 17th descriptor, which is enough.
 PCA_STEP = 17
-# How far copies of real rows are displaced. Principal components: N(0, 1) times this per entry, about the distance of
-# nearest neighbours. Pixels: uniformly to both sides, by at most half a grey level or half a pixel.
+# Copies of principal components are displaced by N(0, 1) times this per entry, about as far as nearest neighbours are.
 PCA_NOISE = 4.0
+# Copies of pixels are displaced by up to this number of grey levels or pixels, uniformly in both directions.
 PIXEL_NOISE = 0.5
 
 
@@ -41,7 +41,7 @@ def sift_photo(n: int = 100_000, dtype: str = "float32", *, m: int = 0) -> Data:
     Raises
     ------
     ValueError
-        The file TONARI_SIFT names holds too few rows or is no ``.bvecs`` file of width 128.
+        The file that TONARI_SIFT names has too few rows, or is not a ``.bvecs`` file of width 128.
     RuntimeError
         No source has n + m rows; the message gives the reason for each.
     """
@@ -82,7 +82,7 @@ def _sift_rows(n: int, m: int) -> tuple[Array, Array]:
 
 
 def every_sift() -> Array:
-    """Return all descriptors in the file TONARI_SIFT, or else all of the photographs, (rows, 128) uint8."""
+    """Return all descriptors (rows, 128), uint8, of the file that TONARI_SIFT names, else of the photographs."""
     named = os.environ.get("TONARI_SIFT")
     return read_bvecs(Path(named)) if named else _sift_of_photographs()
 
@@ -113,7 +113,7 @@ def write_bvecs(path: Path, rows: Array) -> None:
 
 
 def _sift_of_photographs() -> Array:
-    """Return all distinct descriptors of the photographs, shuffled by a fixed seed; computed once, then kept."""
+    """Return all distinct descriptors of the photographs, shuffled by a fixed seed; a file caches them."""
     kept = CACHE / "sift-photo.bvecs"
     if kept.exists():
         return read_bvecs(kept)
@@ -156,10 +156,10 @@ def _photographs() -> list[Path]:
 
 
 def pca_sift(n: int, m: int, d: int, *, seed: int = 0) -> Data:
-    """Return the d strongest principal components (1 to 27) of SIFT descriptors, float32; no row is point and query.
+    """Return the d strongest principal components (1 to 27) of SIFT descriptors, float32; points are never queries.
 
-    If n + m exceeds the number of descriptors (1.7 million), the other rows are copies moved by N(0, 4) per entry,
-    of points for points and of queries for queries; see :func:`real_rows`.
+    If n + m exceeds the number of descriptors (1.7 million), copies of real rows follow, displaced by 4 N(0, 1) per
+    entry. Points are copied from real points, queries from real queries; see :func:`real_rows`.
     """
     if not 1 <= d <= COMPONENTS:
         raise ValueError(f"principal components of SIFT are 1 to {COMPONENTS}, got d = {d}")
@@ -170,7 +170,7 @@ def pca_sift(n: int, m: int, d: int, *, seed: int = 0) -> Data:
 
 @functools.cache
 def principal_components() -> Array:
-    """Return all descriptors in their original order, projected to their 27 principal directions: (rows, 27) float32.
+    """Return all descriptors, in their original order, projected onto 27 principal directions: (rows, 27) float32.
 
     The rows come from the file that TONARI_SIFT names, else from the photographs (see :func:`sift_photo`).
     """
@@ -184,10 +184,10 @@ def principal_components() -> Array:
 
 
 def pixels(n: int, m: int, *, seed: int = 0) -> Data:
-    """Return red, green, blue, and x and y in pixels of photographs side by side: (n, 5) whole numbers, float32.
+    """Return the colour (red, green, blue) and position (x, y) of pixels, (n, 5) float32 whole numbers, and m queries.
 
-    They are drawn without repetition from 5 million pixels; if n + m is larger, the rest are copies, displaced by at
-    most half a grey level or pixel.
+    The photographs lie side by side in one plane. Their 5 million pixels are drawn without repetition; if n + m is
+    larger, the other rows are copies, displaced by at most half a grey level or pixel.
     """
     rng = np.random.default_rng(seed)
     rows = _extended(all_pixels(), n, m, rng, lambda shape: rng.uniform(-PIXEL_NOISE, PIXEL_NOISE, shape))
@@ -209,8 +209,10 @@ def all_pixels() -> Array:
 
 
 def colour_photographs(side: int | None = None) -> list[Array]:
-    """Return the pictures with 8-bit colours, (height, width, red green blue) uint8; none larger than ``side``, if
-    given."""
+    """Return the pictures with 8-bit colours, uint8 arrays of shape (height, width, 3).
+
+    With ``side``, larger pictures are shrunk until no side exceeds this number of pixels.
+    """
     from PIL import Image, UnidentifiedImageError
 
     found = []
@@ -232,7 +234,7 @@ def colour_photographs(side: int | None = None) -> list[Array]:
 
 
 def real_rows(total: int, n: int, m: int) -> tuple[int, int]:
-    """Return the numbers of points and of queries among ``total`` real rows; no row is both.
+    """Divide ``total`` real rows into points and queries; return the number of rows for each.
 
     If there are enough real rows, all n points and m queries are real. Otherwise the points have at least five sixths
     of the real rows, or n if that is less, so that they keep the structure of real data.
@@ -242,7 +244,7 @@ def real_rows(total: int, n: int, m: int) -> tuple[int, int]:
 
 
 def _extended(real: Array, n: int, m: int, rng: np.random.Generator, noise: Callable[[Any], Array]) -> Array:
-    """Return n + m rows: points and queries, each of them real rows followed by displaced copies."""
+    """Return n points followed by m queries; each part has real rows first, then displaced copies of them."""
     if n + m <= len(real):
         return np.ascontiguousarray(real[: n + m])
     points, queries = real_rows(len(real), n, m)

@@ -1,11 +1,11 @@
-"""Rows to select from, made on the device that selects from them; the same seed gives the same rows there.
+"""Rows for k-selection, made on the device that searches them; a seed gives the same rows each time on a device.
 
 ==============  ====================================================================================================
 ``random``      N(0, 1) for floats, every whole number equally likely for integers
 ``uniform``     [0, 1)
 ``exponential`` floats with density exp(-x)
 ``leading``     float32 whose first 20 bits are equal and whose last 12 are random: hard for radix methods
-``ascending``   every row 0, 1, 2, ..., in steps where the type has fewer values than the row
+``ascending``   every row 0, 1, 2, ..., with repeats if the type has fewer values than the row
 ``descending``  the same in reverse: each value is at most all values before it
 ``equal``       the same value everywhere
 ``repeated``    16 values, each equally likely
@@ -29,12 +29,12 @@ KINDS = ("random", "uniform", "exponential", "leading", "ascending", "descending
 POOLED = ("random", "uniform", "exponential", "repeated")
 REPEATED_VALUES = 16
 LEADING_BITS = 20
-# Number of whole numbers from 0 that a type represents.
+# dtype -> the number of successive whole numbers, from 0, that it represents exactly.
 LEVELS = {"uint8": 2**8, "float16": 2**11, "bfloat16": 2**8, "float32": 2**24, "float64": 2**53, "int32": 2**31}
 
 
 def make(kind: str, rows: int, n: int, dtype: str, device: str) -> Any:
-    """Return a contiguous tensor (rows, n) of one kind.
+    """Return a contiguous tensor (rows, n) of values of one kind.
 
     Raises
     ------
@@ -74,24 +74,24 @@ def make(kind: str, rows: int, n: int, dtype: str, device: str) -> Any:
 
 
 class Pool:
-    """One array of independent values, whose beginning is viewed as an array of any smaller shape."""
+    """One array of independent values; its first values are viewed as arrays of any smaller shape."""
 
     def __init__(self, count: int, dtype: str, device: str, kind: str = "random") -> None:
         self.count = count
         self._flat = make(kind, 1, count, dtype, device)[0]
 
     def view(self, rows: int, n: int) -> Any:
-        """Return the first rows * n values as (rows, n)."""
+        """Return a view of the first rows * n values with shape (rows, n)."""
         return self._flat[: rows * n].view(rows, n)
 
 
 def sift_rows(count: int) -> np.ndarray:
-    """Return real descriptors (count, 128), uint8, from the source of ``sift_photo``, else from the example file.
+    """Return real descriptors (count, 128), uint8, from a source of ``sift_photo`` or else from the example file.
 
     Raises
     ------
     ValueError
-        No available file has that many.
+        No available file has `count` descriptors.
     """
     at_hand = any((directory / "sift-photo-100k.bvecs").exists() for directory in photographs.SIFT_DIRECTORIES)
     if os.environ.get("TONARI_SIFT") or (at_hand and count <= 100_000):
@@ -103,7 +103,7 @@ def sift_rows(count: int) -> np.ndarray:
 
 
 def sift_size(rows: int, n: int) -> tuple[int, int]:
-    """Return (rows, n), reduced to the largest such shape, four points per query, if only the example file exists."""
+    """Return (rows, n), reduced if only the example file exists: to its largest shape with four points per query."""
     try:
         sift_rows(rows + n)
     except ValueError:

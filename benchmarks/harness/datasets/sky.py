@@ -10,13 +10,13 @@ import numpy as np
 from .data import Array, Data, blocks, split
 
 POPULATIONS = 12
-# Number of N(0, 1) draws for a row of magnitudes: brightness, four colours, extent, an error for each magnitude.
+# Number of N(0, 1) draws for a row: one for brightness, four for colours, one for extent, 15 for errors of magnitudes.
 MAGNITUDE_DRAWS = 6 + 15
 COLOUR_SPREAD = (0.25, 0.12, 0.08, 0.08)
 
 
 class Sky(NamedTuple):
-    """Kinds of objects: r-band brightness, the colours u-g, g-r, r-i, i-z, extent (0 for stars), cumulative shares."""
+    """Kinds of objects: their r-band brightness, colours (u-g, g-r, r-i, i-z), extent (0: star), cumulative shares."""
 
     brightness: Array
     colours: Array
@@ -26,7 +26,7 @@ class Sky(NamedTuple):
 
 @functools.cache
 def sky() -> Sky:
-    """Return the kinds of objects in all catalogues of this module."""
+    """Return the kinds of objects from which every catalogue of this module is drawn."""
     rng = np.random.default_rng(99)
     shares = rng.uniform(0.2, 1, POPULATIONS)
     return Sky(
@@ -40,7 +40,7 @@ def sky() -> Sky:
 def fill_magnitudes(rows: Any, kind: Any, draws: Any, sky: Sky) -> None:
     """Write magnitudes to ``rows`` (m, d), of NumPy or torch, from kinds (m,) and N(0, 1) draws (m, 21).
 
-    ``sky`` has arrays of the same library. The columns are those of :func:`magnitudes`.
+    ``sky`` has arrays of the library of ``rows``. :func:`magnitudes` describes the columns.
     """
     d = rows.shape[1]
     colours = sky.colours[kind]
@@ -50,7 +50,7 @@ def fill_magnitudes(rows: Any, kind: Any, draws: Any, sky: Sky) -> None:
     infrared = red - ri
     bands = (green + ug, green, red, infrared, infrared - iz)
     error = 0.02 * 10 ** (0.15 * (red - 18))
-    # Of a galaxy's light, the point-spread function misses some, Petrosian's aperture less, and its own model none.
+    # The point-spread function misses a part of a galaxy's light, Petrosian's aperture less, and the galaxy model none.
     extent = sky.extended[kind] * abs(0.4 + 0.2 * draws[:, 5])
     for j in range(min(d, 15)):
         model, band = divmod(j, 5)
@@ -61,8 +61,7 @@ def fill_magnitudes(rows: Any, kind: Any, draws: Any, sky: Sky) -> None:
 
 
 def magnitudes(n: int, m: int, d: int = 10, *, seed: int = 0) -> Data:
-    """Return a synthetic catalogue like SDSS photometry: a correlated mixture of stars and galaxies in 5 bands;
-    float32.
+    """Return a synthetic float32 catalogue like SDSS photometry: correlated magnitudes of stars and galaxies.
 
     The 27 columns are the magnitudes u, g, r, i, z by the point-spread function, by the galaxy model and in Petrosian's
     aperture (15 columns), then the four colours of each of these three. The first 5, 10, 15 and 27 columns are the

@@ -1,9 +1,10 @@
-"""Any number of rows like real SIFT descriptors, made block by block, the same at every call.
+"""Any number of rows like real SIFT descriptors, made block by block; every call gives the same rows.
 
 The method is that of cuVS (``cuvs_bench.synthesize_dataset``). The real rows are clustered by k-means, about a hundred
-rows per cluster. Each cluster has its share, its centre, the strongest directions of its rows with their spread, the
-spread of the rest, and 256 quantiles of the distances of its rows from the centre. A new row is drawn in a cluster in
-these directions, and scaled to a drawn distance from the centre. Narrower rows are made from principal components.
+rows per cluster. Each cluster is described by its share of the rows, its centre, the strongest directions of its rows
+with their spread, the spread in all other directions, and 256 quantiles of the distances of its rows from the centre.
+For a new row, a cluster, a difference from its centre and the length of this difference are drawn. Narrower rows are
+made from principal components.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ import numpy as np
 from . import photographs
 
 SEED = 0
-BLOCK = 1 << 16  # rows that one seed makes
+BLOCK = 1 << 16  # number of rows in a block; each block has its own random seed
 CLUSTER_ROWS = 100
 QUANTILES = 256
-# The number of directions of a cluster that are kept, and the factor of the spread in all other directions. With these
-# numbers, the rows have the local intrinsic dimension of the real rows; with cuVS's 32 directions and a factor of 1,
-# their dimension would be twice as high.
+# A cluster keeps this number of directions, and the spread in all others is multiplied by the factor BESIDE. With these
+# values, the rows have the local intrinsic dimension of the real rows; with cuVS's 32 directions and a factor of 1, it
+# would be twice as high.
 DIRECTIONS, BESIDE = 8, 0.35
 _ITERATIONS = 8
 
@@ -30,11 +31,11 @@ class Law(NamedTuple):
 
     Attributes
     ----------
-    bounds : (c,), upper ends of the clusters' shares of all rows
-    centres : (c, d)
-    directions : (c, q, d), times their spread
+    bounds : (c,), cumulative shares of the c clusters
+    centres : (c, d), the mean row of each cluster
+    directions : (c, q, d), the q strongest directions of each cluster, times their spread
     rest : (c,), spread of every entry in all other directions
-    far : (c, 256), ascending distances from the centre
+    far : (c, 256), ascending quantiles of the distances of a cluster's rows from its centre
     """
 
     bounds: Any
@@ -45,14 +46,14 @@ class Law(NamedTuple):
 
 
 class Synthesized:
-    """Rows that are read by ranges, as :func:`tonari.build_graph` does; float32 tensors.
+    """A source of rows for :func:`tonari.build_graph`, which reads ranges of them as float32 tensors.
 
     Parameters
     ----------
-    n, d : shape, d at most 128
+    n, d : number of rows and of columns (at most 128)
     where : device of torch
-    real : rows to learn from, (any, 128); those of the photographs by default
-    whole : make rows of bytes, as the first d columns of the real rows are, and not of d principal components
+    real : real rows whose distribution is imitated, (any, 128); by default the descriptors of the photographs
+    whole : imitate the first d columns of the real rows, as whole numbers (bytes), instead of d principal components
     """
 
     def __init__(self, n: int, d: int, where: str, real: Any = None, *, whole: bool = False) -> None:
@@ -63,7 +64,7 @@ class Synthesized:
         self._law = learn(rows[:, :d].contiguous() if whole else principal(rows, d))
 
     def rows(self, begin: int, end: int) -> Any:
-        """Return rows [begin, end); bytes as uint8."""
+        """Return rows begin to end - 1: float32, or with `whole` uint8."""
         import torch
 
         first = begin // BLOCK
@@ -92,7 +93,7 @@ class Synthesized:
 
 
 def principal(rows: Any, d: int) -> Any:
-    """Return rows projected to the d strongest of their principal directions."""
+    """Return rows projected onto their d strongest principal directions."""
     import torch
 
     centred = (rows - rows.mean(dim=0)).double()
@@ -101,7 +102,7 @@ def principal(rows: Any, d: int) -> Any:
 
 
 def learn(rows: Any) -> Law:
-    """Return the distribution of rows (n, d), on a device."""
+    """Return the distribution of real rows (n, d) as tensors on their device."""
     import torch
 
     count = max(1, len(rows) // CLUSTER_ROWS)

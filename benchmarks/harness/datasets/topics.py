@@ -1,8 +1,8 @@
-"""Rows like embeddings of text: one of 40 topics, one of 600 subtopics, one of 6,000 stories, and noise, of length 1.
+"""Rows like embeddings of text: sums of a topic, a subtopic, a story and noise, scaled to length 1.
 
-The four parts have scales 1, 0.8, 0.6 and 0.6. Each is drawn with variances that fall as a power of i, by default as 1
-/ i, and then rotated; each part has its own rotation. With 1 / i, the intrinsic dimension is 6 to 7, and the tenth
-neighbour is at a distance of 0.6.
+There are 40 topics, 600 subtopics and 6,000 stories. The four parts have scales 1, 0.8, 0.6 and 0.6. Each is drawn with
+variances that fall as a power of i, by default as 1 / i, and then rotated by its own rotation. With 1 / i, the
+intrinsic dimension is 6 to 7, and the tenth neighbour is at a distance of 0.6.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ NOISE = 0.6
 
 
 def law(d: int, where: str, generator: Any, *, power: float = 1.0) -> Any:
-    """Return a function that returns the next rows (rows, d), float32, on a device of torch.
+    """Return a function of a count that makes the next rows (count, d), float32, on the torch device `where`.
 
     Variances are proportional to i ** -power.
     """

@@ -34,7 +34,7 @@ Search = Callable[[Array, int], tuple[Array, Array]]
 
 @dataclass(frozen=True)
 class Peer:
-    """A library, its abilities, and the way to call it."""
+    """A library, the metrics that it supports, and the function that prepares its searches."""
 
     name: str
     module: str
@@ -57,8 +57,7 @@ def limit_threads(threads: int) -> contextlib.AbstractContextManager[Any]:
 
 
 def unit_rows(rows: Array, *, centred: bool) -> Array:
-    """Return rows divided by their norms (zero rows stay), after subtracting each row's mean if ``centred``;
-    float32."""
+    """Return float32 rows divided by their norms (zero rows stay), with each row's mean subtracted if ``centred``."""
     if centred:
         rows = rows - rows.mean(axis=1, keepdims=True)
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -91,8 +90,8 @@ def _prepare_faiss(points: Array, metric: str, threads: int) -> Search:
 
 
 def _prepare_panorama(points: Array, metric: str, threads: int) -> Search:
-    # FAISS's exact index for single queries: it reads the first principal columns, and further columns only of points
-    # that may still be near.
+    # FAISS's exact index for single queries: it reads the first principal components of all points, and further
+    # components only of points that may still be near.
     import faiss
 
     faiss.omp_set_num_threads(threads)
@@ -106,7 +105,7 @@ def _prepare_panorama(points: Array, metric: str, threads: int) -> Search:
             faiss.omp_set_num_threads(threads)
             squares, indices = index.search(queries, k)
         if metric == "euclidean":
-            np.sqrt(np.maximum(squares, 0, out=squares), out=squares)  # because of rounding, some are below 0
+            np.sqrt(np.maximum(squares, 0, out=squares), out=squares)  # rounding makes some squares negative
         return squares, indices
 
     return search
@@ -120,7 +119,7 @@ SCIKIT_METRICS = {
     "linf": "chebyshev",
     "minkowski:3": "minkowski",
 }
-POWERS = {"minkowski:3": 3.0}  # scikit-learn's argument p; other metrics have none
+POWERS = {"minkowski:3": 3.0}  # the metrics that need scikit-learn's argument p
 
 
 def _prepare_sklearn(points: Array, metric: str, threads: int) -> Search:
@@ -183,7 +182,7 @@ PEERS: dict[str, Peer] = {
 
 
 class Request(NamedTuple):
-    """Search rows ``start`` to ``stop`` of the queries; ``single``: one call per row; ``prepared``: keep the index."""
+    """Search queries ``start`` to ``stop - 1``. ``single``: one call for each query; ``prepared``: keep the index."""
 
     start: int
     stop: int
@@ -193,7 +192,7 @@ class Request(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """Seconds to build the index (0 if it was kept), seconds of all calls together, and their results."""
+    """The seconds of building the index (0 if it existed), the seconds of all search calls, and their results."""
 
     prepare_seconds: float
     search_seconds: float
@@ -238,7 +237,7 @@ class RunningPeer:
         )
 
     def search(self, request: Request) -> Reply:
-        """Run one request and wait for its answer."""
+        """Send a request to the process and wait for its reply."""
         reply: Reply = self._child.ask(request)
         return reply
 
@@ -252,7 +251,7 @@ class RunningPeer:
 
 @functools.cache
 def fastest_blas_core(name: str, threads: int) -> str | None:
-    """Return the OpenBLAS kernels with which the peer is fastest, for 4096 queries among 20,000 x 128 points."""
+    """Return the OpenBLAS kernels with which a peer searches fastest: 4096 queries among 20,000 x 128 points."""
     rows = np.random.default_rng(0).standard_normal((20_000, 128), dtype=np.float32)
     seconds: dict[str | None, float] = {}
     for core in children.blas_cores():

@@ -26,13 +26,13 @@ from typing import Any
 
 Search = Callable[[Any, int], Any]
 
-# Largest number of scores that torch's contestants compute at once, before topk.
+# Largest number of scores, queries times points, in one tile of torch's contestants.
 TILE_BYTES = 1 << 33
 
 
 @dataclass(frozen=True)
 class Peer:
-    """A library, the type of its rows, and the way to call it. ``compiles``: it uses Triton, so a warm-up runs it."""
+    """A library, its dtype, and the function that prepares its searches; ``compiles``: it has Triton kernels."""
 
     name: str
     module: str
@@ -45,7 +45,7 @@ class Peer:
         return None if find_spec(self.module) else f"skipped: module {self.module!r} is not installed"
 
     def rows(self, tensor: Any) -> Any:
-        """Return rows in the type that this peer reads."""
+        """Return rows converted to the dtype of this peer."""
         import torch
 
         return tensor.to(getattr(torch, self.dtype))
@@ -65,7 +65,7 @@ def float32_products(precision: str) -> Iterator[None]:
 
 
 def products(queries: Any, points: Any) -> Any:
-    """Return inner products (m, n) in float32."""
+    """Return the inner products (m, n) of all pairs of queries and points, in float32."""
     import torch
 
     if queries.dtype == torch.float32:

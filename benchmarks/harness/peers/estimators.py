@@ -27,7 +27,7 @@ RADIUS, OUTLIERS, CLUSTERS, IMPUTER = "NearestNeighbors", "LocalOutlierFactor", 
 
 
 class Searched(NamedTuple):
-    """The result of a grid search: the candidates' mean scores, the best candidate, and its classes for the queries."""
+    """A grid search's result: the candidates' mean scores, the best candidate, and the classes that it predicts."""
 
     scores: Any
     best: int
@@ -40,7 +40,7 @@ def missing() -> str | None:
 
 
 class Estimators:
-    """A process with points, and with queries and labels of the points if they are given; use as a context manager."""
+    """A process that runs one library's estimators on points, queries and labels; use as a context manager."""
 
     def __init__(
         self, name: str, points: Any, threads: int, blas_core: str | None, *, queries: Any = None, labels: Any = None
@@ -52,25 +52,25 @@ class Estimators:
         self._child = children.Child(_serve, MODULES[name], str(path), variables=variables)
 
     def transform(self, n_neighbors: int) -> None:
-        """Make the graph of the points with KNeighborsTransformer."""
+        """Build the k-NN graph of the points with KNeighborsTransformer."""
         self._child.ask(("transform", n_neighbors))
 
     def lists(self, rows: Any) -> tuple[Any, Any]:
-        """Return the distances and indices of some rows of the last graph, in the order of their storage."""
+        """Return the distances and indices of `rows` of the last graph, in the order of the matrix's storage."""
         found: tuple[Any, Any] = self._child.ask(("lists", rows))
         return found
 
     def search(self, candidates: Sequence[int], folds: int, loops: int) -> None:
-        """Find the best number of neighbours of KNeighborsClassifier by cross-validation, this many times."""
+        """Run a grid search for the best n_neighbors of KNeighborsClassifier, ``loops`` times in succession."""
         self._child.ask(("search", (candidates, folds, loops)))
 
     def searched(self) -> Searched:
-        """Return the result of the last search."""
+        """Return the result of the last grid search."""
         found: Searched = self._child.ask(("searched", None))
         return found
 
     def fit(self, name: str, parameters: Mapping[str, Any]) -> None:
-        """Fit an estimator of this name to the points.
+        """Fit the estimator with this name to the points.
 
         RADIUS also finds neighbours of each point: the `n_neighbors` nearest if that is a parameter, else all within
         the radius. IMPUTER also fills the missing values of the points.
@@ -78,7 +78,7 @@ class Estimators:
         self._child.ask(("fit", (name, dict(parameters))))
 
     def fitted(self) -> tuple[Any, ...]:
-        """Return what the last fitted estimator found.
+        """Return the results of the last fitted estimator.
 
         RADIUS: the lengths of all lists, and their entries' distances and indices, sorted by (distance, index);
         OUTLIERS: negative outlier factors; CLUSTERS: labels and row numbers of core points; IMPUTER: the filled points.
@@ -99,13 +99,13 @@ def _named(points: Any, queries: Any, labels: Any) -> dict[str, Any]:
 
 
 def _class(modules: Sequence[str], name: str) -> Any:
-    """Return the class with this name of a library."""
+    """Return the class `name` from the first of the modules that has it."""
     found = (getattr(importlib.import_module(module), name, None) for module in modules)
     return next(each for each in found if each is not None)
 
 
 def _found(estimator: Any) -> tuple[Any, ...]:
-    """Return the result for ``Estimators.fitted``; for RADIUS, the lists."""
+    """Return the arrays that ``Estimators.fitted`` documents; for RADIUS, still as a matrix or lists."""
     if isinstance(estimator, np.ndarray):
         return (estimator,)
     if isinstance(estimator, tuple):

@@ -23,7 +23,7 @@ from ..proof import without_self
 PYNNDESCENT, CUVS = "pynndescent", "cuvs nn_descent"
 MODULES = {PYNNDESCENT: "pynndescent", CUVS: "cuvs"}
 WARM_ROWS = 4096
-# cuVS's lists have 64 neighbours, more than are requested; during the build 96: 1.5 times as many, as it advises.
+# cuVS's lists have 64 neighbours, more than any case requests, and 96 during the build: 1.5 times as many, as advised.
 CUVS_DEFAULTS = {"graph_degree": 64, "intermediate_graph_degree": 96, "max_iterations": 10}
 
 
@@ -45,16 +45,16 @@ class Pynndescent:
         self._child = children.Child(_serve, str(path), threads, variables=variables)
 
     def warm(self, settings: dict[str, Any]) -> float:
-        """Compile for these settings; return the seconds that compiling took."""
+        """Compile pynndescent's functions for these settings; return the seconds of compilation."""
         return float(self._child.ask(("warm", settings)))
 
     def build(self, settings: dict[str, Any]) -> int | None:
-        """Make the graph; return its peak memory beyond the points."""
+        """Build the graph; return the peak memory of the build in bytes, without the points."""
         peak: int | None = self._child.ask(("build", settings))
         return peak
 
     def lists(self, rows: Any) -> Any:
-        """Return the neighbours in some rows of the last graph, without the point itself; -1 if one is missing."""
+        """Return the neighbours in `rows` of the last graph, without the point itself; -1 where one is missing."""
         indices = self._child.ask(("lists", rows))
         return without_self(indices, rows)
 
@@ -96,7 +96,7 @@ def _serve(connection: Connection, path: str, threads: int) -> None:
 
 
 def first_pynndescent(path: str, settings: dict[str, Any], threads: int) -> None:
-    """Import pynndescent and make a graph of the points in a file, as the work of a new process."""
+    """Import pynndescent and build a graph of the points in a file; a new process runs this function."""
     from pynndescent import NNDescent
 
     made = NNDescent(np.load(path), metric="euclidean", n_jobs=threads, random_state=0, **settings)
@@ -112,6 +112,6 @@ def cuvs_graph(points: Any, settings: dict[str, Any]) -> Any:
 
 
 def cuvs_lists(index: Any, rows: Any) -> Any:
-    """Return the neighbours in some rows of the graph, without the point itself, as int64."""
+    """Return the neighbours in `rows` of the graph as int64, without the point itself."""
     indices = np.asarray(index.graph)[rows].astype(np.int64)
     return without_self(indices, rows)

@@ -1,4 +1,4 @@
-"""The libraries with which radius searches are compared, by the number of points for every query, and by time.
+"""The libraries with which radius searches are compared: the counts of points for every query, and the time.
 
 ``RADIUS_PEERS[name].prepare(points, metric, threads)`` builds the peer's index and returns ``count(queries, radius)``.
 A ``RunningRadiusPeer`` has a separate process, with exactly the given number of threads; OpenBLAS chooses its kernels
@@ -26,7 +26,7 @@ Count = Callable[[Array, float], Array]
 
 @dataclass(frozen=True)
 class RadiusPeer:
-    """A library, and the way to call it."""
+    """A library, and the function that prepares its counts."""
 
     name: str
     module: str
@@ -91,14 +91,14 @@ RADIUS_PEERS = {
 
 
 class Asked(NamedTuple):
-    """A request to count the points within the radius of the first `rows` queries."""
+    """A request to count the points within `radius` of the first `rows` queries."""
 
     rows: int
     radius: float
 
 
 class Counted(NamedTuple):
-    """Seconds of building the index, which is kept, seconds of the call, and the counts."""
+    """The seconds of building the index (once per process), the seconds of the count, and the counts."""
 
     prepare_seconds: float
     seconds: float
@@ -107,7 +107,7 @@ class Counted(NamedTuple):
 
 def _serve(connection: Connection, name: str, points_path: str, queries_path: str, metric: str, threads: int) -> None:
     points, queries = np.load(points_path), np.load(queries_path)
-    RADIUS_PEERS[name].prepare(points[:256], metric, threads)(queries[:1], 0.0)  # imports, and starts threads
+    RADIUS_PEERS[name].prepare(points[:256], metric, threads)(queries[:1], 0.0)  # imports and starts threads
     start = time.perf_counter()
     count = RADIUS_PEERS[name].prepare(points, metric, threads)
     prepared = time.perf_counter() - start
@@ -131,7 +131,7 @@ class RunningRadiusPeer:
         self._child = children.Child(_serve, name, *map(str, paths), metric, threads, variables=variables)
 
     def count(self, rows: int, radius: float) -> Counted:
-        """Have the peer count for the first queries, and return its answer."""
+        """Count the points within `radius` of the first `rows` queries."""
         found: Counted = self._child.ask(Asked(rows, radius))
         return found
 

@@ -24,7 +24,7 @@ from .cpu import Array, limit_threads
 
 
 class Task(NamedTuple):
-    """The search for the k nearest rows by a metric, or only for those whose similarity reaches a limit."""
+    """A search for the k nearest rows by a metric; with `min_similarity`, for rows of at least this similarity."""
 
     metric: str
     k: int
@@ -36,7 +36,7 @@ Find = Callable[[Any], Array]
 
 @dataclass(frozen=True)
 class SparsePeer:
-    """A library, and the way to call it."""
+    """A library, and the function that prepares its searches."""
 
     name: str
     module: str
@@ -49,7 +49,7 @@ class SparsePeer:
 
 
 def _values(found: Any, k: int) -> Array:
-    """Return the values of a sparse matrix as an array of shape (rows, k), descending, 0 where there is none."""
+    """Return the values in each row of a sparse matrix, in descending order and padded with 0 to shape (rows, k)."""
     found = found.tocsr()
     made = np.zeros((found.shape[0], k))
     for row in range(len(made)):
@@ -98,7 +98,7 @@ SPARSE_PEERS = {
 
 
 class Found(NamedTuple):
-    """Seconds of the preparation, which is done once, seconds of the call, and the values that it found."""
+    """The seconds of the preparation (once per process), the seconds of the search, and the values found."""
 
     prepare_seconds: float
     seconds: float
@@ -110,7 +110,7 @@ def _serve(connection: Connection, name: str, path: str, task: Task, threads: in
 
     points = load_npz(path)
     peer = SPARSE_PEERS[name]
-    peer.prepare(points[:64], task._replace(k=5), threads)(points[:1])  # imports, and starts threads
+    peer.prepare(points[:64], task._replace(k=5), threads)(points[:1])  # imports the library and starts its threads
     start = time.perf_counter()
     find = peer.prepare(points, task, threads)
     prepared = time.perf_counter() - start
@@ -138,7 +138,7 @@ class RunningSparsePeer:
         self._child = children.Child(_serve, name, str(path), task, threads, variables=variables)
 
     def find(self, rows: int) -> Found:
-        """Have the peer search for the first rows, and return its answer."""
+        """Search for the neighbours of the first `rows` points."""
         found: Found = self._child.ask(rows)
         return found
 

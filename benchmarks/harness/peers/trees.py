@@ -26,7 +26,7 @@ def missing() -> str | None:
 
 
 class FastHdbscan:
-    """A process with float32 copies of points, which makes trees of them; use as a context manager."""
+    """A process with float32 copies of points, which builds their spanning trees; use as a context manager."""
 
     def __init__(self, points: Any, min_samples: int, threads: int) -> None:
         self._folder = tempfile.TemporaryDirectory()
@@ -36,7 +36,7 @@ class FastHdbscan:
         self._child = children.Child(_serve, str(path), min_samples, variables=variables)
 
     def build(self, rows: int) -> float:
-        """Make the tree of the first rows; return the sum of its weights."""
+        """Build the tree of the first `rows` points; return the sum of its weights."""
         return float(self._child.ask(rows))
 
     def __enter__(self) -> FastHdbscan:

@@ -2,7 +2,7 @@
 
 ================  ===================================================================================================
 ``neighbors``     exact neighbours: order of every row, bits of tonari.metrics.reference on a sample
-``graph``         approximate graphs: exact distances of what is listed, recall with its interval
+``graph``         approximate graphs: exact distances of the listed points, recall with its interval
 ``selection``     selections: bits of a stable sort
 ================  ===================================================================================================
 """

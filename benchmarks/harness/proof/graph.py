@@ -2,7 +2,7 @@
 
 Every row must have k existing and distinct points in order, with ties by index, without the point itself. On a sample
 of rows, the distances must equal those of tonari.metrics.reference for the listed ids, bit for bit. The recall of this
-sample is measured against exact search, whose answer is compared with all pairs in float64 on the first sampled rows.
+sample is measured against exact search, whose answer is compared with all pairs in float64 for the first sampled rows.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from tonari.core.results.neighbors import Neighbors
     from tonari.metrics.recall import Recall
 
-# Number of sampled rows on which exact search itself is proved.
+# Number of sampled rows for which the answer of exact search is itself compared with all pairs.
 TRUSTED = {"cpu": 4, "cuda": 16}
-# If k is larger than this, bars on recall are for this many nearest neighbours only.
+# Bars on recall are for this number of nearest neighbours, or for k if that is less.
 RANK = 10
-# Not the seed of the graphs: a build stops by the recall of its own sample, so this sample has to be another one.
+# Seed of the sample. A build stops at a recall on its own sample, so the recall must be measured on different rows.
 SAMPLE_SEED = 20_211
 
 
@@ -35,8 +35,8 @@ class GraphTruth:
     Attributes
     ----------
     points : tensor of shape (n, d)
-    rows : int64 array, ascending
-    nearest : Neighbors of shape (len(rows), k), NumPy
+    rows : int64 array, the ascending row numbers of the sample
+    nearest : Neighbors of NumPy arrays (len(rows), k), the exact neighbours of these rows
     """
 
     def __init__(
@@ -69,8 +69,7 @@ class GraphTruth:
                 raise WrongAnswer(f"{name} of row {self.rows[wrong.argmax()]}: the exact engine is wrong")
 
     def values_of(self, ids: Any) -> Any:
-        """Return float32 distances from the sampled rows to their points `ids`, (len(rows), any); inf where an id is
-        -1."""
+        """Return float32 distances from each sampled row to its points `ids` (len(rows), any); inf for id -1."""
         import torch
 
         from tonari.metrics.reference import returned, values_at
@@ -84,7 +83,7 @@ class GraphTruth:
         return returned(values_at(queries, listed, places), np.float32)
 
     def check(self, found: Answer, k: int) -> int:
-        """Raise WrongAnswer unless all rows are in order and the sample's distances exact; return the sample's size."""
+        """Raise WrongAnswer unless all rows are in order and sampled distances exact; return the sample size."""
         import torch
 
         check_rows(*found, self.n, self.n, k, graph=True)
@@ -96,7 +95,7 @@ class GraphTruth:
         return len(self.rows)
 
     def check_exact(self, found: Answer, k: int) -> int:
-        """Raise WrongAnswer unless the lists of the sampled rows are those of the exact graph."""
+        """Raise WrongAnswer unless the sampled lists equal those of the exact graph."""
         import torch
 
         check_rows(*found, self.n, self.n, k, graph=True)
@@ -108,14 +107,14 @@ class GraphTruth:
         return len(self.rows)
 
     def recall(self, ids: Any, k: int) -> Recall:
-        """Return the recall of the first k entries in the sample's lists, with its interval; duplicates count once."""
+        """Return the recall of the first k entries in the sampled lists, with its interval; duplicates count once."""
         from tonari.metrics.recall import neighbors_recall
 
         listed = once(ids[:, :k])
         return neighbors_recall(type(self.nearest)(self.values_of(listed), listed), self.nearest)
 
     def columns(self, ids: Any, k: int) -> dict[str, Any]:
-        """Return columns of results for lists (len(rows), k or more): recall at k, and at RANK."""
+        """Return columns of results about the recall, at k and at RANK, of the sampled lists (len(rows), k or more)."""
         whole, short = (self.recall(ids, rank) for rank in (k, min(RANK, k)))
         return {
             "recall": whole.by_distance,
@@ -126,7 +125,7 @@ class GraphTruth:
 
 
 def once(ids: Any) -> Any:
-    """Return lists as int64, with -1 in place of ids that are earlier in the same list."""
+    """Return lists as int64 in which -1 replaces every repeated id of a list."""
     order = np.argsort(ids, axis=1, kind="stable")
     ordered = np.take_along_axis(ids, order, axis=1)
     again = np.zeros(ids.shape, bool)

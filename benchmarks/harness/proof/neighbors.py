@@ -17,11 +17,11 @@ import numpy as np
 from .rows import WrongAnswer, check_rows, first
 
 PROVED_ROWS = 256
-# A peer that is timed on a slice of the queries gets the first queries, so half of the proved rows are among these.
+# Half of the proved rows are among this number of first queries: a slow peer is timed on the first queries only.
 FIRST_ROWS = 8192
-# Number of pairs that are computed at once, with 16 sums of 8 bytes each.
+# Number of pairs whose distances are computed at once; each pair has 16 partial sums of 8 bytes.
 PAIRS = 1 << 24
-# Pairs x dimensions that the reference computes in one case: some seconds of NumPy.
+# Pairs x dimensions that the NumPy reference computes in one case: this takes some seconds.
 REFERENCE_WORK = 10**9
 REFERENCE_ROWS = 64
 PROOF = "bits of tonari.metrics.reference"
@@ -43,8 +43,7 @@ def as_answer(found: Any, where: str) -> Answer:
 
 
 def sample_rows(m: int, count: int = PROVED_ROWS) -> Any:
-    """Return the rows to prove (NumPy, ascending): all if they are few, else half of them among the first
-    FIRST_ROWS."""
+    """Return ascending row numbers of `count` rows to prove, half of them below FIRST_ROWS; all m if they are fewer."""
     if m <= count:
         return np.arange(m)
     rng = np.random.default_rng(0)
@@ -54,7 +53,7 @@ def sample_rows(m: int, count: int = PROVED_ROWS) -> Any:
 
 
 def lane_sum(term: Callable[[int], Any], d: int) -> Any:
-    """Return term(0) + ... + term(d - 1) as the reference adds it: 16 partial sums, then repeatedly half to half."""
+    """Return term(0) + ... + term(d - 1), added in the reference's order: in 16 partial sums, then these in pairs."""
     import torch
 
     first = term(0)
@@ -93,7 +92,7 @@ def truth(queries: Any, points: Any, k: int, where: str, *, own: Any = None) -> 
     queries, points : tensors of shape (m, d) and (n, d), on any device
     where : device that computes
     own : tensor of shape (m,), optional
-        The number of the point that each query is; this point is left out of the query's list.
+        If the queries are points, the row number of each query among the points; it is left out of the query's list.
 
     Returns
     -------
@@ -130,13 +129,13 @@ def _columns_first(rows: Any, where: str) -> Any:
 
 
 def self_check(reference: ModuleType, where: str) -> None:
-    """Raise WrongAnswer unless squares and ``truth`` have the bits of tonari.metrics.reference on this device."""
+    """Raise WrongAnswer unless squared distances and ``truth`` have tonari.metrics.reference's bits on this device."""
     import torch
 
     rng = np.random.default_rng(0)
     for d in (1, 19, 128):
         points = rng.standard_normal((700, d), dtype=np.float32)
-        points[600:] = points[:100]  # ties
+        points[600:] = points[:100]  # whole numbers, for ties
         own = np.arange(0, 700, 70)
         rows = torch.from_numpy(points)
         asked = rows[torch.from_numpy(own)]
@@ -152,12 +151,12 @@ def self_check(reference: ModuleType, where: str) -> None:
 
 
 class Proof:
-    """The true answers of some rows of a search, for comparison with an answer.
+    """The true neighbours of a sample of queries, with which the answer of a search is compared.
 
     Attributes
     ----------
-    rows : int64 array, ascending
-    distances, indices : tensors (len(rows), k) on `where`
+    rows : int64 array, the ascending row numbers of the sampled queries
+    distances, indices : tensors (len(rows), k) on the device `where`, the true neighbours
     """
 
     def __init__(self, queries: Any, points: Any, k: int, where: str, *, graph: bool, count: int = PROVED_ROWS) -> None:
@@ -173,8 +172,7 @@ class Proof:
         self.distances, self.indices = truth(self.queries, points, k, where, own=own)
 
     def check(self, found: Answer, k: int) -> int:
-        """Raise WrongAnswer unless all rows are in order and the proved rows have the true bits; return their
-        number."""
+        """Raise WrongAnswer unless rows are in order and sampled rows have the true bits; return the sample size."""
         import torch
 
         check_rows(*found, self.m, self.n, k, graph=self.graph)
@@ -196,10 +194,10 @@ class Proof:
         return len(self.rows)
 
     def recall(self, indices: Any, k: int) -> tuple[float, int]:
-        """Return the share of a peer's points that are no farther than the true k-th, and the number of compared rows.
+        """Return the share of a peer's points within the true k-th distance, and the number of compared rows.
 
-        The peer has answered the first queries. Points are compared by distance, so any order of ties is right;
-        duplicates count once.
+        `indices` has the peer's lists for the first queries. Points are compared by distance, so ties may be broken in
+        any way; duplicates count once.
         """
         import torch
 
@@ -224,11 +222,11 @@ class Proof:
 def check_reference(
     reference: ModuleType, found: Any, queries: Any, points: Any, k: int, metric: str, *, graph: bool
 ) -> int:
-    """Compare a sample of rows bit for bit with the float64 reference, in NumPy; return the number of these rows."""
+    """Compare a sample of rows bit for bit with the NumPy float64 reference; return the sample size."""
     count = int(np.clip(REFERENCE_WORK // points.size, 4, REFERENCE_ROWS))
     chosen = np.random.default_rng(0).permutation(len(queries))[:count]
     own = chosen.astype(np.int64) if graph else None
-    if reference.get_metric(metric).changed:  # a metric of transformed rows returns float64
+    if reference.get_metric(metric).changed:  # such a metric transforms the rows and returns float64
         queries, points = queries.astype(np.float64), points.astype(np.float64)
     truth = reference.brute(queries[chosen], points, k, metric, self_ids=own)
     for name, ours, true in (
@@ -246,8 +244,9 @@ def check_reference(
 
 
 def agreement(ours: Any, theirs: Any, queries: Any, points: Any, metric: str) -> float:
-    """Return the share of a peer's indices that ours has too; WrongAnswer if distances differ by more than its
-    rounding.
+    """Return the share of a peer's indices that are in our lists too.
+
+    Raise WrongAnswer if its distances differ from ours by more than its rounding.
 
     Distances are compared rank by rank: if each number changes by at most t, so does the j-th smallest. The peer sums d
     float32 products, so t = 8 eps sqrt(d) x the size of what it sums: |q|^2 + max |x|^2 for squared L2, |q| max |x| for
@@ -281,7 +280,7 @@ def agreement(ours: Any, theirs: Any, queries: Any, points: Any, metric: str) ->
 
 
 def same(found: Any, expected: Any, who: str) -> None:
-    """Raise WrongAnswer unless an answer of tensors has these bits, in all its rows and ranks."""
+    """Raise WrongAnswer unless an answer has the bits of the expected answer, for all its rows and its k."""
     rows, k = found[1].shape
     for name, ours, true in zip(("distance", "index"), found, expected, strict=True):
         wrong = (ours != true[:rows, :k]).any(1)

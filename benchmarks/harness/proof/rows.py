@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-# Number of values that are checked at once.
+# Largest number of values in a block of rows that is checked at once.
 CHECKED_VALUES = 1 << 25
 
 
@@ -45,26 +45,25 @@ def check_rows(
 
 
 def first(faulty: Any) -> int:
-    """Return the position of the first flag that is set."""
+    """Return the position of the first True in a mask."""
     return int(faulty.nonzero()[0][0])
 
 
 def own_places(indices: Any, rows: Any = None) -> Any:
-    """Return a mask with one True in each row of a self-join: the entry that is the point itself, or else the last
-    entry.
+    """Return a mask with one True in each list of a self-join: at the point itself, or else at the last entry.
 
-    `rows` are the points' numbers. Default: row i is point i.
+    `rows` has the row number of the point to which each list belongs. Default: list i belongs to point i.
     """
     numbers = _column(0, len(indices), indices) if rows is None else rows[:, None]
     own = indices == numbers
-    # If a point is listed twice, only one entry is dropped.
+    # If a list has its point twice, only the first of the two entries is marked.
     own &= own.cumsum(1) == 1
     own[~own.any(1), -1] = True
     return own
 
 
 def without_self(indices: Any, rows: Any = None) -> Any:
-    """Return the lists of a self-join (m, k + 1) as rows of a graph (m, k)."""
+    """Drop the point itself, or else the last entry, from each list of a self-join (m, k + 1); return (m, k)."""
     return indices[~own_places(indices, rows)].reshape(len(indices), -1)
 
 
@@ -73,7 +72,7 @@ def _sorted(ids: Any) -> Any:
 
 
 def _column(start: int, count: int, like: Any) -> Any:
-    """Return the numbers from `start` on as a column, on the device of `like`."""
+    """Return start, ..., start + count - 1 as a column, of the library and on the device of `like`."""
     if isinstance(like, np.ndarray):
         return np.arange(start, start + count)[:, None]
     import torch

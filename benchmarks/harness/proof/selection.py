@@ -17,20 +17,20 @@ from .rows import WrongAnswer
 Array = npt.NDArray[Any]
 
 PROVED_ROWS = 4
-# Number of values that are proved together if all rows are proved.
+# Largest number of values in a block of rows, when all rows are proved.
 PROVED_VALUES = 2**27
 PROOF = "a stable sort"
 
 
 def smallest(row: Array, k: int) -> Array:
-    """Return the columns of the k smallest in the order of a stable sort, by sorting only values up to the k-th."""
+    """Return the columns of a row's k smallest values in the order of a stable sort, without sorting the whole row."""
     bound = np.partition(row, k - 1)[k - 1]
     columns = np.flatnonzero(row <= bound)
     return columns[np.argsort(row[columns], kind="stable")][:k]
 
 
 class Proof:
-    """The true answer for a tensor (rows, n) and k, for the first row, the last row and some rows between."""
+    """The true k smallest of some rows of a tensor (rows, n): the first row, the last row and some between them."""
 
     def __init__(self, tensor: Any, k: int) -> None:
         self.tensor, self.k = tensor, k
@@ -40,14 +40,13 @@ class Proof:
         self.values = np.stack([line[columns] for line, columns in zip(lines, self.indices, strict=True)])
 
     def narrowed(self, k: int) -> Proof:
-        """Return the proof for a smaller k, the beginning of the same order."""
+        """Return the proof for a smaller k, made from the first k entries of this one."""
         other = copy.copy(self)
         other.k, other.indices, other.values = k, self.indices[:, :k], self.values[:, :k]
         return other
 
     def check(self, found: Any) -> int:
-        """Raise WrongAnswer unless ``found`` (values, indices) is right; return the number of rows compared with the
-        truth."""
+        """Raise WrongAnswer unless the selection ``found`` is right; return the number of compared rows."""
         import torch
 
         rows, n = self.tensor.shape
@@ -76,7 +75,7 @@ class Proof:
         return len(self.rows)
 
     def check_values(self, values: Any) -> None:
-        """Raise WrongAnswer unless a peer has the values of the proved rows; it may break ties differently."""
+        """Raise WrongAnswer unless a peer's values for the proved rows are right; it may break ties in any way."""
         import torch
 
         mine = torch.as_tensor(values, device=self.tensor.device)

@@ -17,7 +17,7 @@ from .results import Missing, Results, Where, asked, ratio, value
 
 @dataclass(frozen=True)
 class Cell:
-    """Text, and the rows that it shows."""
+    """The text of a cell, and the rows from which it is made."""
 
     text: str
     rows: tuple[Row, ...] = ()
@@ -58,12 +58,12 @@ def times_text(ratios: Sequence[float]) -> str:
 
 
 def sliced(row: Row) -> str:
-    """Return a mark if seconds were scaled from a part of the queries."""
+    """Return the mark for seconds that were scaled from a part of the queries; otherwise an empty text."""
     return r"\*" if row["rows_timed"] else ""
 
 
 def shown(row: Row) -> str:
-    """Return a row's seconds, with a mark if they were scaled."""
+    """Return the seconds of a row as text, marked if they were scaled from a part of the queries."""
     if row["seconds_median"] is None:
         raise Missing(f"the row of {row['who']!r} on {row['case']!r} has no seconds: {row['note'] or 'no note'}")
     return seconds_text(row["seconds_median"]) + sliced(row)
@@ -82,12 +82,12 @@ def spread_text(rows: Sequence[Row]) -> str:
 
 
 def text(words: str) -> Kind:
-    """Show fixed words."""
+    """Show the text `words`."""
     return lambda results, where: Cell(words)
 
 
 def seconds(beside: Where | None = None, *, bold: bool = False) -> Kind:
-    """Show seconds of the newest run; with `beside`, of the newest run that also has rows with those conditions."""
+    """Show seconds of the newest run; with `beside`, of the newest run that also has a row meeting these conditions."""
 
     def cell(results: Results, where: Where) -> Cell:
         row = results.pairs(where, {**where, **beside})[-1][0] if beside else results.runs(where)[-1]
@@ -108,7 +108,7 @@ def seconds_of_runs(*, bold: bool = False) -> Kind:
 
 
 def against(**theirs: Any) -> Kind:
-    """Show a peer's seconds in the newest run that has both, and in brackets the ratio to ours in all such runs."""
+    """Show a peer's seconds in the newest run with tonari, and in brackets the ratios to ours in all such runs."""
 
     def cell(results: Results, where: Where) -> Cell:
         pairs = results.pairs(where, {**where, **theirs})
@@ -120,7 +120,7 @@ def against(**theirs: Any) -> Kind:
 
 
 def against_newest(**theirs: Any) -> Kind:
-    """Show a peer's seconds, and in brackets the ratio to ours, in the newest run that has both."""
+    """Show a peer's seconds and, in brackets, their ratio to ours, both from the newest run that has both."""
 
     def cell(results: Results, where: Where) -> Cell:
         pair = results.pairs(where, {**where, **theirs})[-1]
@@ -130,7 +130,7 @@ def against_newest(**theirs: Any) -> Kind:
 
 
 def against_of_runs(**theirs: Any) -> Kind:
-    """Show a peer's seconds in the newest run with ours, and the range in all runs that have both."""
+    """Show a peer's seconds in the newest run with tonari, and their range over all such runs."""
 
     def cell(results: Results, where: Where) -> Cell:
         pairs = results.pairs(where, {**where, **theirs})
@@ -140,7 +140,7 @@ def against_of_runs(**theirs: Any) -> Kind:
 
 
 def times(**theirs: Any) -> Kind:
-    """Show the ratio of a peer's seconds to ours, in all runs that have both."""
+    """Show the ratio of a peer's seconds to ours, or its range over all runs that have both."""
 
     def cell(results: Results, where: Where) -> Cell:
         pairs = results.pairs(where, {**where, **theirs})
@@ -167,7 +167,7 @@ def version(library: str) -> Kind:
 
 
 def over(ours: Where) -> Kind:
-    """Show the ratio of seconds to another contestant's, in the newest run with both; their parameters may differ."""
+    """Show a contestant's seconds divided by those of `ours`, in the newest run with both; parameters may differ."""
 
     def cell(results: Results, where: Where) -> Cell:
         shared = {name: wanted for name, wanted in where.items() if not name.startswith("parameters")}
@@ -178,7 +178,7 @@ def over(ours: Where) -> Kind:
 
 
 def share(**theirs: Any) -> Kind:
-    """Show the ratio of our seconds to another contestant's, in all runs that have both."""
+    """Show our seconds divided by another contestant's, or the range over all runs that have both."""
 
     def cell(results: Results, where: Where) -> Cell:
         pairs = results.pairs(where, {**where, **theirs})
@@ -191,7 +191,7 @@ def share(**theirs: Any) -> Kind:
 
 
 def share_of(name: str, whole: str) -> Kind:
-    """Show one entry of the newest run's extras as a percentage of another."""
+    """Show the value `name` of the newest run as a percentage of its value `whole`."""
 
     def cell(results: Results, where: Where) -> Cell:
         row = results.runs(where)[-1]
@@ -201,7 +201,7 @@ def share_of(name: str, whole: str) -> Kind:
 
 
 def number(name: str, form: str | Callable[[Any], str], *, beside: Where | None = None) -> Kind:
-    """Show a column, or an entry of parameters or extras, of the newest run."""
+    """Show a column of the newest run, or an entry of its parameters or extras."""
 
     def cell(results: Results, where: Where) -> Cell:
         row = results.pairs(where, {**where, **beside})[-1][0] if beside else results.runs(where)[-1]
@@ -214,7 +214,7 @@ def number(name: str, form: str | Callable[[Any], str], *, beside: Where | None 
 
 
 def number_of_runs(name: str, form: Callable[[Any], str]) -> Kind:
-    """Show the smallest and the largest value of a column or an entry in all runs."""
+    """Show the smallest and the largest value, over all runs, of a column or of an entry of parameters or extras."""
 
     def cell(results: Results, where: Where) -> Cell:
         rows = tuple(results.runs(where))
@@ -241,7 +241,7 @@ def recall(form: str = ".4f", *, at: str = "") -> Kind:
 
 
 def at_recall() -> Kind:
-    """Show seconds, and the recall at 10 that was reached in this time."""
+    """Show the seconds of the newest run, and the recall at 10 that it reached."""
 
     def cell(results: Results, where: Where) -> Cell:
         row = results.runs(where)[-1]
@@ -261,7 +261,7 @@ def per_second(form: Callable[[float], str] = lambda found: f"{digits(found / 1e
 
 
 def bars_kept() -> Kind:
-    """Show the number of rows that meet their bar, among those that meet the conditions."""
+    """Show how many of the judged rows meet their bar, as in "5 of 6"."""
 
     def cell(results: Results, where: Where) -> Cell:
         rows = _judged(results, where)
@@ -271,7 +271,7 @@ def bars_kept() -> Kind:
 
 
 def largest_value(form: str = ".2f") -> Kind:
-    """Show the largest value among the rows that have a bar and meet the conditions."""
+    """Show the largest value that was compared with a bar."""
 
     def cell(results: Results, where: Where) -> Cell:
         rows = _judged(results, where)
@@ -281,7 +281,7 @@ def largest_value(form: str = ".2f") -> Kind:
 
 
 def share_within(bound: float) -> Kind:
-    """Show how many cells of a grid have a value of at most `bound`; the newest row of each cell counts."""
+    """Show how many shapes of a grid of shapes have a value of at most `bound` in their newest row."""
 
     def cell(results: Results, where: Where) -> Cell:
         rows = _of_grid(results, where)
@@ -292,7 +292,7 @@ def share_within(bound: float) -> Kind:
 
 
 def cells_beyond(bound: float) -> Kind:
-    """Show the cells of a grid with a value above `bound`, the largest first; the newest row of each cell counts."""
+    """Show the shapes of a grid whose newest value is above `bound`, the largest value first."""
 
     def cell(results: Results, where: Where) -> Cell:
         rows = _of_grid(results, where)
@@ -315,7 +315,7 @@ def _judged(results: Results, where: Where) -> tuple[Row, ...]:
 
 
 def joined(*kinds: Kind, by: str = " / ") -> Kind:
-    """Join several cells in one."""
+    """Show the texts of several kinds of cells, joined in one cell."""
 
     def cell(results: Results, where: Where) -> Cell:
         cells = [kind(results, where) for kind in kinds]
@@ -325,5 +325,5 @@ def joined(*kinds: Kind, by: str = " / ") -> Kind:
 
 
 def asking(kind: Kind, **where: Any) -> Kind:
-    """Return a kind of cell with additional or replaced conditions."""
+    """Return `kind` with conditions added to, or replacing, those of its table, line and column."""
     return lambda results, asked: kind(results, {**asked, **where})

@@ -9,16 +9,16 @@ from pathlib import Path
 
 from ..rows import Row
 
-# Suite and device -> the paths of the code that its rows measure.
+# (suite, device) -> the paths of the code that rows of this suite measure on this device.
 Code = Mapping[tuple[str, str], tuple[str, ...]]
 
 
 class History:
-    """The history of a checkout, and the code that rows measure in it.
+    """The git history of a checkout, which shows whether measured code has changed since.
 
     Attributes
     ----------
-    code : suite and device -> paths in git's notation; the first names the code
+    code : (suite, device) -> paths in git's notation; notes about old rows name the code by its first path
     """
 
     def __init__(self, root: Path, code: Code) -> None:
@@ -55,7 +55,7 @@ class History:
         return self.stale(row["commit"], self.paths(row))
 
     def stale(self, commit: str, paths: Sequence[str]) -> bool:
-        """Whether files under `paths` differ from those of `commit`; a commit that git does not know counts as old."""
+        """Whether files under `paths` have changed since `commit`; True if git does not know the commit."""
         return self._stale(commit, tuple(paths))
 
     def _compare(self, commit: str, paths: tuple[str, ...]) -> bool:

@@ -11,8 +11,8 @@ from typing import Any
 
 from ..rows import COMPARED, Row, read
 
-# Column, or "parameters.name" or "extras.name" -> its condition: a number, a shell pattern for text, or a tuple of
-# alternatives.
+# Conditions on rows: the name of a column (or "parameters.name" or "extras.name") -> the value that it must have. For
+# texts, the value is a shell pattern; a tuple lists alternatives.
 Where = Mapping[str, Any]
 
 PLACE = ("device", "machine", "isa", "threads")
@@ -29,7 +29,7 @@ class Ambiguous(LookupError):
 
 
 def value(row: Row, name: str) -> Any:
-    """Return a column, or an entry of a column with an object; None if there is none."""
+    """Return a column of a row, or with a name like "extras.left" an entry of the column; None if it is missing."""
     column, _, entry = name.partition(".")
     return row[column].get(entry) if entry else row[column]
 
@@ -53,12 +53,12 @@ def run_of(row: Row) -> tuple[Any, ...]:
 
 
 def ratio(ours: Row, theirs: Row) -> float:
-    """Return the seconds of `theirs` divided by those of `ours`.
+    """Return the seconds of `theirs` divided by the seconds of `ours`.
 
     Raises
     ------
     ValueError
-        The rows are not of one run.
+        The two rows are of different runs.
     """
     if run_of(ours) != run_of(theirs):
         differing = [name for name in RUN if ours[name] != theirs[name]]
@@ -82,9 +82,9 @@ class Results:
 
     @classmethod
     def of(cls, rows: Iterable[Row]) -> Results:
-        """Return the results without rows from which no table is made.
+        """Return the rows from which tables are made.
 
-        These are rows that only give the reason why something was not measured, rows of reduced size, and rows of
+        Left out are rows that only give the reason why something was not measured, rows of reduced size, and rows of
         comparisons of two commits.
         """
         whole = (row for row in rows if row["scale"] == 1 and row["stage"] != COMPARED)
@@ -97,19 +97,19 @@ class Results:
 
     @cached_property
     def _of_case(self) -> dict[Any, list[Row]]:
-        """Return the rows of one case from a dictionary, since documents look up thousands; for a pattern, all rows."""
+        """Name of a case -> its rows, so that the thousands of look-ups of the documents are fast."""
         found: dict[Any, list[Row]] = {}
         for row in self.rows:
             found.setdefault(row["case"], []).append(row)
         return found
 
     def runs(self, where: Where) -> list[Row]:
-        """Return the row of every run that has one, oldest first.
+        """Return one row for every run with rows that meet the conditions, oldest run first.
 
         Raises
         ------
         Missing
-            There is none.
+            No row meets the conditions.
         Ambiguous
             The rows are of several machines, or a run has several rows with different seconds: add conditions.
         """
@@ -125,7 +125,7 @@ class Results:
         return [_only(rows, where) for _, rows in ordered]
 
     def pairs(self, ours: Where, theirs: Where) -> list[tuple[Row, Row]]:
-        """Return the two rows of every run that has both, oldest first.
+        """Return (ours, theirs) for every run with a row for both conditions, oldest run first.
 
         Raises
         ------
@@ -140,7 +140,7 @@ class Results:
 
 
 def _only(rows: Sequence[Row], where: Where) -> Row:
-    """Return the row of a measurement that has the most columns: a contestant with several bars has a row for each."""
+    """Return the most complete row of one measurement: a contestant with several bars has one row for each bar."""
     if len({str(row["seconds_median"] or row["extras"]) for row in rows}) > 1:
         told = sorted(
             {" ".join(str(row[name]) for name in ("who", "stage", "m", "n", "k", "parameters")) for row in rows}

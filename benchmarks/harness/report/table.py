@@ -15,35 +15,36 @@ from .history import History
 from .results import PLACE, Missing, Results, Where
 
 WIDTH = 125
-HELD = "\0"  # a space at which lines are not broken
+HELD = "\0"  # stands for a space at which a line must not be broken
 STALE = "†"
 LEGEND = f"{STALE} Measured before the latest changes to the code that it measures."
 ALL_STALE = "All figures on this page were measured before the latest changes to the code that they measure."
 ALL_FRESH = "All figures on this page were measured with the code as it is."
 SLICED = "\\* Extrapolated from a part of the queries."
-# If the names of all cases are longer than this, a command names the cases by their common beginning, or not at all.
+# Longest list of case names in a command, in characters. Longer lists are replaced by the names' common beginning, or
+# left out.
 CASES_LENGTH = 60
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column: the kind of its cells, and their conditions in addition to those of the line."""
+    """A column of a table: its heading, the kind of its cells, and conditions in addition to those of each line."""
 
     heading: str
     kind: Kind
     where: Where = field(default_factory=dict)
-    # Whether cells may stay empty if no row exists.
+    # Whether cells may stay empty if no row meets their conditions.
     sparse: bool = False
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line: its first cell, the conditions of its cells, and the columns whose kind of cell differs here."""
+    """A line of a table: its first cell, the conditions of its cells, and kinds of cells that replace the columns'."""
 
     label: str
     where: Where = field(default_factory=dict)
     kinds: Mapping[str, Kind] = field(default_factory=dict)
-    # Whether it may have no rows; its cells then say so.
+    # Whether all cells of the line may lack rows.
     rowless: bool = False
 
 
@@ -67,22 +68,22 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class Filled:
-    """A table with its cells."""
+    """A table and the cells that were made for it."""
 
     table: Table
     grid: Sequence[Sequence[Cell]]
 
     @cached_property
     def rows(self) -> list[Row]:
-        """Return the rows that its cells show, each once."""
+        """The rows from which the cells are made, without repetition."""
         return list({id(row): row for cells in self.grid for cell in cells for row in cell.rows}.values())
 
     def text(self, history: History, *, page_is_old: bool = False) -> str:
         """Return the table in Markdown, and below it where, when and how it was measured.
 
-        Cells that are older than their code are marked, unless all cells of the page are; then a note on the page says
-        so (`page_is_old`). A table with a caption has no marks: it is a summary of tables that have them, and its dates
-        are in the caption.
+        Cells that are older than their code are marked. If all cells of the page are older (`page_is_old`), a note on
+        the page says so instead. A table with a caption has no marks: it is a summary of tables that have them, and
+        its dates are in the caption.
         """
         table = self.table
         old = set() if page_is_old or table.caption else {id(row) for row in self.rows if history.old(row)}
@@ -104,7 +105,7 @@ def fill(table: Table, results: Results) -> Filled:
     Raises
     ------
     Missing
-        A cell that may not stay empty has no row, or a line has none at all.
+        A cell that may not stay empty has no row, or all cells of a line have none.
     """
     grid = [[_cell(table, line, column, results) for column in table.columns] for line in table.lines]
     for line, cells in zip(table.lines, grid, strict=True):
@@ -114,7 +115,7 @@ def fill(table: Table, results: Results) -> Filled:
 
 
 def age(rows: Sequence[Row], history: History) -> str:
-    """Return the line of a page about rows that are older than the code that they measure."""
+    """Return the sentence of a page about `rows` that are older than the code that they measure."""
     old = sum(history.old(row) for row in rows)
     return ALL_FRESH if not old else ALL_STALE if old == len(rows) else LEGEND
 
@@ -153,7 +154,7 @@ def _line(cells: Sequence[str]) -> str:
     return "|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|"
 
 
-# --- what is said below ------------------------------------------------------------------------------------------
+# --- the text below a table --------------------------------------------------------------------------------------
 
 
 def measured(rows: Sequence[Row]) -> list[str]:
@@ -176,7 +177,7 @@ def _measured(rows: Sequence[Row]) -> str:
 
 
 def _briefly(rows: Sequence[Row]) -> str:
-    """Return repeats, machines and dates as the beginning of a sentence that the caller ends."""
+    """Return the beginning of a sentence, with repeats, machines and dates; the caller adds its end."""
     days = sorted({row["date"][:10] for row in rows})
     machines = listed(list(dict.fromkeys(row["machine"] for row in rows)))
     return f"{_repeats(rows)} on {machines}, {' to '.join(dict.fromkeys((days[0], days[-1])))}"
@@ -213,5 +214,5 @@ def command(rows: Sequence[Row]) -> str:
 
 
 def listed(words: Sequence[str]) -> str:
-    """Return words as a list in English."""
+    """Return words as an English enumeration, such as "a, b and c"."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

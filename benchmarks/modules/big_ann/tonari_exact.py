@@ -1,16 +1,16 @@
-"""tonari for big-ann-benchmarks: exact search of k nearest, and of all within a radius, on the CPU."""
+"""tonari for big-ann-benchmarks: exact search on the CPU for the k nearest points, or for all within a radius."""
 
 from benchmark.algorithms.base import BaseANN
 from benchmark.datasets import DATASETS
 
 import tonari
 
-# The benchmark's names; its radii are squared, like the distances that FAISS returns.
+# The benchmark's name of a metric -> tonari's. Euclidean radii are squared there, like FAISS's distances.
 METRICS = {"euclidean": "sqeuclidean", "ip": "inner_product", "angular": "cosine"}
 
 
 class TonariExact(BaseANN):
-    """An Index per data set."""
+    """An algorithm of big-ann-benchmarks that prepares a `tonari.Index` for the data set."""
 
     def __init__(self, metric, index_params):
         if metric not in METRICS:
@@ -27,7 +27,7 @@ class TonariExact(BaseANN):
         self._index = tonari.Index(DATASETS[dataset]().get_dataset(), metric=self._metric)
 
     def load_index(self, dataset):
-        return False  # packing the points again takes less time than reading packed points
+        return False  # no index files: packing the points again is faster than reading packed points
 
     def query(self, X, k):
         self.res = self._index.search(X, k).indices

@@ -1,6 +1,6 @@
 """gieseke2014, buffer k-d trees: its figures, with tonari's traversal of the tree (walk) and the paper's (buffered).
 
-The sizes are the paper's own on CUDA.
+On CUDA, all sizes are the paper's own.
 """
 
 from __future__ import annotations

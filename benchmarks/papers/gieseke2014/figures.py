@@ -9,9 +9,10 @@ Each figure has rows of two traversals of one tree: tonari's walk, and the paper
 - Figure 6: seconds against n, compared with the same.
 - Table 2, for d = 10: 10^7 queries of 2 x 10^6 points, compared with brute force.
 
-The paper's psf colours (d = 4) are five magnitudes here; its d = 10 is the same. It times 10^7 queries, as we do on
-CUDA. Calls that would take longer than a few seconds are timed on the first queries and scaled. All timed answers have
-the bits of one proved answer, because neither the height of a tree nor the order of the queries changes an answer.
+In place of the paper's four psf colours (d = 4), five magnitudes are used here; d = 10 is the same. The paper times
+10^7 queries, as we do on CUDA. Calls that would take longer than a few seconds are timed on the first queries and
+scaled. All timed answers have the bits of one proved answer, because neither the height of a tree nor the order of the
+queries changes an answer.
 """
 
 from __future__ import annotations
@@ -42,18 +43,18 @@ from ...suites.kdtree.search import (
 BUFFERED = f"{TREE}, buffered"
 KS = (1, 2, 4, 8, 16, 32, 64)
 SIZES = (1 << 14, 1 << 15, 1 << 16, 1 << 17, 1 << 18, 1 << 19, 1 << 20)
-# Limits on the number of points of a leaf when heights are varied; on CUDA a leaf consists of blocks of 64.
+# Largest and least number of points in a leaf when heights are varied; on CUDA a leaf consists of blocks of 64.
 LARGEST_LEAF = 1 << 14
 LEAST_LEAF = {"cpu": 8, "cuda": 48}
 QUERY_SHARES = (1000, 300, 100, 30, 10, 3, 1)
-# A call that would take more seconds than this is timed on fewer queries. Its time is estimated from a call with this
-# number of queries.
+# A call that would take more than LONGEST seconds is timed on fewer queries. Its time is estimated from a call with
+# PILOT_ROWS queries.
 LONGEST = 4.0
 PILOT_ROWS = {"cpu": 2048, "cuda": 1 << 18}
 
 
 def heights(run: Run, case: Case) -> None:
-    """Figure 2."""
+    """Figure 2: write rows for trees of several heights."""
     data = data_of(run, case)
     expected = proved(run, case, data).answer
     for height in range(case.n.bit_length()):
@@ -62,7 +63,7 @@ def heights(run: Run, case: Case) -> None:
 
 
 def orders(run: Run, case: Case) -> None:
-    """Figure 3a."""
+    """Figure 3a: write rows for several numbers of queries, sorted by first leaf and in their original order."""
     data = data_of(run, case)
     expected = proved(run, case, data).answer
     for share in QUERY_SHARES:
@@ -73,7 +74,7 @@ def orders(run: Run, case: Case) -> None:
 
 
 def neighbours(run: Run, case: Case) -> None:
-    """Figure 5."""
+    """Figure 5: write rows for several k."""
     data = data_of(run, case)
     expected = proved(run, case.resized(k=min(max(KS), case.n)), data).answer
     for k in KS:
@@ -85,7 +86,7 @@ def neighbours(run: Run, case: Case) -> None:
 
 
 def sizes(run: Run, case: Case) -> None:
-    """Figure 6: several numbers of points, the last of which is the case's."""
+    """Figure 6: write rows for several numbers of points, up to that of the case."""
     for size in (*(size for size in SIZES if size < case.n), case.n):
         one = case.resized(n=size)
         data = data_of(run, one)
@@ -96,7 +97,7 @@ def sizes(run: Run, case: Case) -> None:
 
 
 def table(run: Run, case: Case) -> None:
-    """Table 2."""
+    """Table 2: write rows of the trees and of brute force."""
     data = data_of(run, case)
     expected = proved(run, case, data).answer
     tree(run, case, data, expected)
@@ -104,7 +105,7 @@ def table(run: Run, case: Case) -> None:
 
 
 def rows_for(run: Run, case: Case, call_of: Callable[[int], Callable[[], Any]]) -> int:
-    """Return the number of queries of a call."""
+    """Return the number of queries that a call can search in about LONGEST seconds; at most those of the case."""
     pilot = PILOT_ROWS[run.device.kind]
     if case.m <= 2 * pilot:
         return case.m
@@ -115,7 +116,7 @@ def rows_for(run: Run, case: Case, call_of: Callable[[int], Callable[[], Any]]) 
 
 
 def tree(run: Run, case: Case, data: DeviceData, expected: Answer, **choices: Any) -> None:
-    """Write a row for each traversal, of a tree of the height that the plan chooses."""
+    """Write a row for each traversal of a tree; ``choices`` override the plan, which otherwise chooses the height."""
     for who, traversal in ((TREE, "walk"), (BUFFERED, "buffered")):
         planned = Planned(run, case, data, traversal=traversal, **choices)
         facts = {"who": who, "stage": "search", "proof": PROOF, "recall": 1.0} | planned.columns()
@@ -136,7 +137,7 @@ def point(
     call_of: Callable[[int], Callable[[], Any]],
     facts: dict[str, Any],
 ) -> None:
-    """Prove and time one point of a figure; ``call_of`` returns a search of the given number of first queries."""
+    """Prove and time one point of a figure; ``call_of(count)`` returns a search of the first ``count`` queries."""
 
     def work() -> None:
         rows = rows_for(run, case, call_of)

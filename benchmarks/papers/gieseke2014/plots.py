@@ -1,4 +1,4 @@
-"""The figures of gieseke2014 from rows of results: the newest run of each case and device counts."""
+"""The figures of gieseke2014, drawn from the newest run of each case on each device."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def series_of(figure: str, row: Row) -> str:
 
 
 def curves(figure: str, rows: Sequence[Row]) -> Iterator[tuple[str, float, float]]:
-    """Return (series, x, microseconds per query) of rows."""
+    """Return (name of the curve, x, microseconds per query) for each row."""
     axis = AXES[figure][0]
     for row in rows:
         place: Any = row["extras"].get(axis) if axis == "height" else row[axis]
@@ -71,7 +71,7 @@ def curves(figure: str, rows: Sequence[Row]) -> Iterator[tuple[str, float, float
 
 
 def parts_of(figure: str, row: Row) -> dict[str, float]:
-    """Return the seconds in a row by the names of its curves: one, or in figure 4 one for each phase."""
+    """Return curve name -> seconds for a row, which is on one curve, or in figure 4 on a curve for each phase."""
     if figure != "4":
         return {series_of(figure, row): row["seconds_median"]}
     parts = {"everything": row["seconds_median"]}

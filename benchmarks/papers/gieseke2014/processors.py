@@ -2,7 +2,7 @@
 
 tonari's walk on all cores stands for the paper's k-d tree on all cores. The buffered traversal on one core is the same
 algorithm as in the paper. Rows of the processor have its name and its number of threads; a row of the GPU has its
-speed-up over each of the two. Calls that would take longer than a few seconds are timed on the first queries and
+speed-ups over both. Calls that would take longer than a few seconds are timed on the first queries and
 scaled.
 """
 
@@ -26,7 +26,7 @@ OVER = {ALL_CORES: "over_all_cores", ONE_CORE: "over_one_core"}
 
 
 class Place(NamedTuple):
-    """A contestant: its name, its device, and its traversal."""
+    """A contestant: its name, the run and the data on its device, and its traversal of the tree."""
 
     who: str
     run: Run
@@ -35,7 +35,7 @@ class Place(NamedTuple):
 
 
 def compare(run: Run, case: Case) -> None:
-    """Write a row for each processor, then one for each traversal on the GPU."""
+    """Write a row for all cores of the host, a row for one core, and a row for each traversal on the GPU."""
     data = data_of(run, case)
     expected = proved(run, case, data).answer
     on_host = DeviceData(data.points.cpu(), data.queries.cpu())

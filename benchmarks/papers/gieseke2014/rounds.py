@@ -33,12 +33,12 @@ from ...suites.kdtree.search import (
 )
 from .figures import BUFFERED, QUERY_SHARES
 
-HEIGHTS = (8, 11, 14)  # 8 is the paper's
+HEIGHTS = (8, 11, 14)  # heights of the tree; 8 is the paper's
 AS_THEY_CAME = "as they came"
 
 
 def compare(run: Run, case: Case) -> None:
-    """Time both traversals and brute force: the case `rounds`."""
+    """Time both traversals and brute force alternately: the case `rounds`."""
     data = data_of(run, case)
     found = proved(run, case, data)
     walk, buffered = (Planned(run, case, data, traversal=traversal) for traversal in ("walk", "buffered"))
@@ -75,7 +75,7 @@ def at_height(run: Run, case: Case, data: DeviceData, expected: Answer, height: 
 
 
 def phases(run: Run, case: Case) -> None:
-    """Figures 4 and 3 (b)."""
+    """Figures 4 and 3 (b): write a row with the seconds of each phase for each number of queries."""
     data = data_of(run, case)
     found = proved(run, case, data)
     planned = Planned(run, case, data, traversal="buffered")
@@ -90,7 +90,7 @@ def phases(run: Run, case: Case) -> None:
 
 
 def told(run: Run, counted: Any) -> dict[str, Any]:
-    """Return columns with the counters of the buffered traversal."""
+    """Return the counters of the buffered traversal as columns of results."""
     note = f"{counted.rounds} rounds, buffers emptied {counted.emptied} times, {counted.full} with one half full"
     names = ("find_seconds", "process_seconds", "sort_seconds")
     columns = {name: getattr(counted, name) / (run.threads or 1) for name in names}

@@ -29,21 +29,22 @@ METRICS = ("euclidean", "cosine", "correlation")
 SIZES_N = {"cuda": tuple(2**i for i in range(13, 17)), "cpu": tuple(2**i for i in range(11, 14))}
 D = 128
 WHO = "products and quick"
-# Number of distances in memory at once.
+# Largest number of distances in memory at once.
 BATCH_VALUES = 2**28
 SECONDS = 0.5
 
 
 def cases() -> Iterator[Case]:
-    """Return a case for each metric and device: graphs of all n and k."""
+    """Return a case for each metric and device; each case builds graphs for all n and k."""
     for device in ("cpu", "cuda"):
         for metric in METRICS:
             yield Case(f"graph-{metric}", device, 0, 0, D, 0, compare, metric=metric, graph=True, cost=60.0)
 
 
 def as_in_the_paper(select_k: Any, points: Any, k: int, metric: str, **options: Any) -> tuple[Any, Any]:
-    """Return the k nearest other points of every point, tensor (n, d) of float32: tensors of distances and indices
-    (n, k).
+    """Return the k nearest other points of every point of a float32 tensor (n, d).
+
+    Returns tensors of distances and indices, both (n, k).
     """
     import torch
 
@@ -85,7 +86,7 @@ def compare(run: Run, case: Case) -> None:
 
 
 def measure(run: Run, metric: str, points: Any, k: int) -> list[dict[str, Any]]:
-    """Prove ours, compare theirs with it, and time both."""
+    """Prove tonari's graph, compare the paper's graph with it, and time both."""
     from tonari.metrics import reference
 
     tonari = run.tonari

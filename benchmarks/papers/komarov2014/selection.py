@@ -27,29 +27,29 @@ from ..sweep import Paper, Point, curves, seconds
 PRODUCT = {"cuda": 2**26, "cpu": 2**24}
 SIZES_ROWS = {"cuda": tuple(2**i for i in range(4, 15, 2)), "cpu": tuple(2**i for i in range(2, 13, 2))}
 SIZES_K = (32, 128, 512)
-# Figure 9.
+# Sizes of figure 9.
 N = 2**15
 QUERIES = tuple(2**i for i in range(14))
 SIZES_N = tuple(2**i for i in range(11, 17))
 ROWS = 2**9
-# Figures 5 and 6.
+# Sizes of figures 5 and 6.
 INSERTED_K = tuple(2**i for i in range(5, 10))
 INSERTED_N = tuple(2**i for i in range(13, 17))
 FULL_ROWS = {"cuda": 2**13, "cpu": 2**8}
 INSERTED_ROWS = {"cuda": tuple(2**i for i in range(5, 15)), "cpu": tuple(2**i for i in range(4, 10))}
-# Table 2.
+# Shapes and kinds of data of table 2.
 TABLE_ROWS = {"cuda": 2**11, "cpu": 2**9}
 TABLE_DATA = ("uniform", "random", "exponential", "ascending", "descending", "repeated", "sift")
 RIVALS = {"5": ("insertion",), "6": ("insertion",), "7": ("bitonic",), "8": ("radix",), "10": ("numpy", "torch.topk")}
 
 
 def quicks(device: str) -> dict[str, dict[str, Any]]:
-    """Return options of quick multi-select, by name."""
+    """Return contestant -> options of quick multi-select; on a GPU there are two variants."""
     return {f"quick, {unit}": {"unit": unit} for unit in ("warp", "block")} if device == "cuda" else {"quick": {}}
 
 
 def points(run: Run) -> Iterator[Point]:
-    """Return all measurements."""
+    """Yield all measurements for the figures and table 2."""
     device = run.device.kind
     contestants = {name: ("quick", options) for name, options in quicks(device).items()}
     inserted = [("5", FULL_ROWS[device], n) for n in INSERTED_N] + [("6", m, N) for m in INSERTED_ROWS[device]]
@@ -76,7 +76,7 @@ def points(run: Run) -> Iterator[Point]:
         for k in SIZES_K:
             for name, (method, options) in rivals.items():
                 yield Point("10", f"k = {k}: {name}", rows, n, k, method, options)
-    # One shape for all kinds of data, with all available descriptors.
+    # All kinds of data have the same shape, for which enough descriptors exist.
     rows, n = sift_size(*size(run, TABLE_ROWS[device], N))
     for k in SIZES_K:
         for name, (method, options) in contestants.items():
@@ -88,7 +88,7 @@ def points(run: Run) -> Iterator[Point]:
 
 
 def panels(figure: str, rows: Sequence[dict[str, Any]]) -> list[Panel]:
-    """Return one figure of the paper from its rows."""
+    """Return the panels of one figure of the paper, made from its rows."""
     if figure == "9":
         times = curves(rows, "m", lambda row: _scaled(row, 1e6 / row["m"]))
         return [Panel("", "rows", "microseconds per row", times)]
@@ -103,7 +103,7 @@ def panels(figure: str, rows: Sequence[dict[str, Any]]) -> list[Panel]:
 
 
 def speedups(found: Curves, rival: str) -> Curves:
-    """Return the seconds of a rival divided by those of the faster form of quick, by k."""
+    """Return k -> the seconds of a rival divided by those of the faster variant of quick multi-select."""
     better: Curves = {}
     for series, places in found.items():
         k, _, name = series.partition(": ")
@@ -124,7 +124,7 @@ def _scaled(row: dict[str, Any], factor: float) -> float | None:
 
 
 def table(found: Sequence[dict[str, Any]]) -> str:
-    """Return table 2: milliseconds on each kind of data, their mean, and their standard deviation."""
+    """Return table 2 as text: milliseconds on each kind of data, their mean, and their standard deviation."""
     lines = [["ms", *TABLE_DATA, "mean", "deviation"]]
     for series in dict.fromkeys(row["series"] for row in found):
         at = {row["data"]: seconds(row) for row in found if row["series"] == series}

@@ -28,10 +28,10 @@ from .search import pruned
 from .selection import DATA, QUERIES, SIZES_K
 
 FINISHES = ("heap", "halving")
-# A number of samples that is too small for a threshold.
+# A number of samples that is too small for a threshold: both finishes get all survivors.
 TOO_FEW = 1
 SAMPLES_OVER_K = 8
-# n divided by k.
+# Lengths n of a row, as multiples of k.
 LENGTHS = (64, 128)
 SECONDS = 0.2
 
@@ -56,7 +56,7 @@ def compare(run: Run, case: Case) -> None:
 
 
 def measure(run: Run, proof: Proof, data: str, left: int) -> list[dict[str, Any]]:
-    """Prove and time both finishes for about ``left`` times k survivors, and the whole selection with the heap."""
+    """Prove and time both finishes on about ``left * k`` survivors, and the whole selection with the heap."""
     import torch
 
     select_k, k, n = run.tonari.select_k, proof.k, proof.tensor.shape[1]

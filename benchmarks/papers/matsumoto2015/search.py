@@ -28,7 +28,7 @@ from ...harness.run import Run, say, seconds_of
 from ...suites.exact_cuda.search import load, ours, proof_of
 from ...suites.exact_cuda.speed import speed
 
-# Number of queries whose distances are on the device at once.
+# Number of queries in a batch, whose distances are on the device together.
 BATCH = 512
 SAMPLES_PER_K = (8, 32)
 
@@ -42,22 +42,23 @@ class Survivors(NamedTuple):
 
 
 def pruned(select_k: Any, matrix: Any, columns: Any, k: int) -> tuple[Any, Any, Any]:
-    """Return the values of each row at or below the k-th smallest of its samples, packed (V-A).
+    """Return the values of each row that do not exceed the k-th smallest of its samples (section V-A).
 
     Parameters
     ----------
     matrix : float32 tensor (rows, n)
-    columns : int64 tensor, those of the samples
+    columns : int64 tensor, the columns that are sampled
 
     Returns
     -------
-    values, ids : tensors (rows, width), float32 and int32, by ascending column and padded to the longest row
+    values, ids : tensors (rows, width), float32 and int32
+        The values and their columns, by ascending column, padded to the longest row.
     lengths : int64 tensor (rows,), the number of survivors of each row
     """
     import torch
 
     samples = matrix[:, columns]
-    # A sample smaller than k has no k-th value; then nothing is pruned.
+    # A sample of fewer than k values has no k-th value; then nothing is pruned.
     bound = (
         select_k(samples, k, method="threshold").values[:, -1:]
         if samples.shape[1] >= k
@@ -77,12 +78,12 @@ def pruned(select_k: Any, matrix: Any, columns: Any, k: int) -> tuple[Any, Any, 
 
 @dataclass
 class Pipeline:
-    """TH-heap for some points, a float32 tensor (n, d).
+    """The TH-heap search for the k nearest of some points, a float32 tensor (n, d).
 
     Attributes
     ----------
     select_k : tonari.select_k
-    samples : n_S
+    samples : n_S, the number of samples in each row
     survivors : number of distances that were not pruned, over all rows of the last search
     sent : number of distances that were copied to the CPU, with padding
     heap_seconds : seconds of the heaps on the CPU in the last search
@@ -115,7 +116,7 @@ class Pipeline:
             for start in range(0, len(queries), self.batch):
                 left, ready = self.prune(queries[start : start + self.batch])
                 waiting.append(cpu.submit(self.sort, left, ready))
-                # Two batches are in host memory: one is sorted while the next is copied.
+                # At most two batches are in host memory: one is sorted while the next is copied.
                 if len(waiting) == 2:
                     found.append(waiting.pop(0).result())
             found += [future.result() for future in waiting]
@@ -123,7 +124,7 @@ class Pipeline:
         return distances, indices
 
     def distances(self, queries: Any) -> Any:
-        """Compute M, algorithm 3."""
+        """Return the distances M of a batch (algorithm 3)."""
         import torch
 
         with float32_products("highest"):
@@ -159,8 +160,8 @@ class Pipeline:
             ready.synchronize()
         started = time.perf_counter()
         distances, indices, lengths = (part.numpy() for part in left)
-        # A single sample is fewer than k, so there is no threshold and every survivor reaches the heap. For k = 1 it is
-        # enough.
+        # With one sample, there is no threshold if k > 1, so every survivor reaches the heap. For k = 1 the sample is a
+        # threshold.
         best = self.select_k(distances, self.k, method="threshold", finish="heap", samples=1, lengths=lengths)
         answer = best.values, np.take_along_axis(indices, best.indices, axis=1)
         self.heap_seconds += time.perf_counter() - started
@@ -183,12 +184,12 @@ def compare(run: Run, case: Case) -> None:
 
 
 def sample_sizes(case: Case) -> Iterator[int]:
-    """Return n_S, at most the number of points."""
+    """Yield the values of n_S for a case, each at most the number of points."""
     yield from dict.fromkeys(min(case.n, factor * case.k) for factor in SAMPLES_PER_K)
 
 
 def measure(run: Run, case: Case, pipeline: Pipeline, queries: Any, proof: Any, seconds: float) -> dict[str, Any]:
-    """Write a row for TH-heap with a number of samples."""
+    """Prove and time TH-heap with one n_S; return its row."""
     import torch
 
     _, indices = pipeline.search(queries)

@@ -5,9 +5,9 @@ improvement is the seconds of the bare queue divided by those of the queue with 
 aligned one except in figure 5 and where table I says otherwise.
 
 The number of updates of the insertion queue has a closed form. Of values in random order, the i-th is among the j
-smallest so far with probability min(1, j / i); in this case the place of the j-th smallest is written, by the new value
-or by a value that it moves. For a row of n values, this place is therefore written E(j) = sum over i <= n of min(1, j /
-i) = j + j (H_n - H_j) times.
+smallest so far with probability min(1, j / i). Then the queue's position for the j-th smallest value is written: by the
+new value, or by a value that it moves. For a row of n values, the expected number of writes to this position is
+E(j) = sum over i <= n of min(1, j / i) = j + j (H_n - H_j).
 """
 
 from __future__ import annotations
@@ -46,9 +46,7 @@ BOTH = {"buffer": "full", "group": 4}
 
 
 def closed_form(n: int, k: int) -> np.ndarray:
-    """Return the expected updates of an insertion queue at each of its k positions, starting with the head (the
-    largest).
-    """
+    """Return the expected number of writes to each of the k positions of an insertion queue, largest value first."""
     harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, n + 1))])
     j = np.arange(k, 0, -1)
     expected: np.ndarray = j + j * (harmonic[n] - harmonic[j])
@@ -56,7 +54,7 @@ def closed_form(n: int, k: int) -> np.ndarray:
 
 
 def points(run: Run) -> Iterator[Point]:
-    """Return all measurements, figure by figure."""
+    """Yield all measurements, figure by figure."""
     rows, n = size(run, Q, N)
     for k in SIZES_K:
         for queue, (method, options) in COUNTED_QUEUES.items():
@@ -92,8 +90,8 @@ def _table_cells(run: Run) -> list[tuple[int, int]]:
 
 
 def table_methods(device: str) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Return the lines of table I: the paper's own, then the rest of the library, then torch."""
-    # A GPU finishes only by halving.
+    """Return line of table I -> (method, options): the paper's methods, then tonari's others, then torch.topk."""
+    # On a GPU, the method "threshold" has only one finish, halving.
     threshold: dict[str, tuple[str, dict[str, Any]]] = {"threshold": ("threshold", {})}
     if device == "cpu":
         threshold = {f"threshold, {finish}": ("threshold", {"finish": finish}) for finish in ("heap", "halving")}
@@ -115,7 +113,7 @@ def table_methods(device: str) -> dict[str, tuple[str, dict[str, Any]]]:
 
 
 def summary(counters: Any, point: Point) -> dict[str, Any]:
-    """Return the updates per row: in total, and at each position for the k of figure 5a."""
+    """Return the counted updates per row: in total and, for the k of figure 5a, at each position of the queue."""
     updates = np.asarray(counters.updates) / point.rows
     kept: dict[str, Any] = {"updates": float(updates.sum()), "merges": counters.merges, "lanes": counters.lanes}
     if point.k == COUNTED_K:
@@ -127,7 +125,7 @@ def summary(counters: Any, point: Point) -> dict[str, Any]:
 
 
 def panels(figure: str, rows: Sequence[dict[str, Any]]) -> list[Panel]:
-    """Return one figure of the paper from its rows."""
+    """Return the panels of one figure of the paper, made from its rows."""
     if figure == "5":
         return _updates(rows)
     axes = {"6": ("k",), "7": ("k",), "8": ("n",), "9": ("k", "n")}[figure]
@@ -147,7 +145,7 @@ def panels(figure: str, rows: Sequence[dict[str, Any]]) -> list[Panel]:
 
 
 def _along(rows: Sequence[dict[str, Any]], axis: str) -> list[dict[str, Any]]:
-    """Return the rows in which only one of k and n varies; the other has its most frequent value."""
+    """Return the rows along an axis, k or n: those in which the other of the two has its most frequent value."""
     other = "n" if axis == "k" else "k"
     values = [row[other] for row in rows]
     return [row for row in rows if row[other] == max(set(values), key=values.count)] if rows else []
@@ -177,7 +175,7 @@ def _updates(rows: Sequence[dict[str, Any]]) -> list[Panel]:
 
 
 def table(found: Sequence[dict[str, Any]]) -> str:
-    """Return table I in milliseconds, from its rows."""
+    """Return table I as text, in milliseconds, made from its rows."""
     cells = list(dict.fromkeys((row["n"], row["k"]) for row in found))
     lines = [["ms", *(f"n={n} k={k}" for n, k in cells)]]
     for series in dict.fromkeys(row["series"] for row in found):

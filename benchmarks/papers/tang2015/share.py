@@ -35,7 +35,7 @@ SECONDS = 0.5
 
 
 def cases() -> Iterator[Case]:
-    """Return one case for each device."""
+    """Return a case for the CPU and a case for CUDA."""
     for device, queries in QUERIES.items():
         yield Case("share", device, N, queries, D, max(KS), compare, data="uniform", cost=60.0)
 
@@ -51,7 +51,7 @@ def distances_of(queries: Any, points: Any) -> Any:
 
 
 def compare(run: Run, case: Case) -> None:
-    """Prove and time every part."""
+    """Prove and time every part of a search, for each k."""
     import torch
 
     generator = torch.Generator(run.where).manual_seed(0)
@@ -71,7 +71,7 @@ def compare(run: Run, case: Case) -> None:
 
 
 def selections(run: Run, case: Case, proof: Proof, host: Any) -> None:
-    """Time the queues on the device and, for copied distances, the heap on the cores of the host."""
+    """Time the queues on the device and, on CUDA, the host's heap on copied distances."""
     for name, (method, options) in QUEUES.items():
         say(f"{name}, k = {proof.k}")
         call = call_of(run, proof.tensor, proof.k, method, options | BOTH, "last")
@@ -91,7 +91,7 @@ def selections(run: Run, case: Case, proof: Proof, host: Any) -> None:
 
 
 def whole(run: Run, case: Case, queries: Any, points: Any, proof: Proof, truth: Any) -> None:
-    """Time distances followed by a queue, and the exact search that keeps no distances, alternately."""
+    """Time, alternately, distances followed by a queue, and tonari's search, which stores no distances."""
     k, (method, options) = proof.k, QUEUES[BEST]
 
     def in_two_steps() -> Any:
@@ -109,19 +109,19 @@ def whole(run: Run, case: Case, queries: Any, points: Any, proof: Proof, truth: 
 
 
 def timed(run: Run, call: Callable[[], Any]) -> Timing:
-    """Return the seconds of a call that has already run once."""
+    """Run a call once to warm it up, then return its timing."""
     call()
     return take_turns(run.device, {"": call}, seconds=SECONDS, most=run.repeats)[""]
 
 
 def part(name: str, timing: Timing) -> dict[str, Any]:
-    """Return columns for one part."""
+    """Return the columns of results about one part of a search."""
     return seconds_of(timing) | {"extras": {"series": name}}
 
 
 def of_ours(
     proof: Proof, name: str, method: str, options: dict[str, Any], timing: Timing, proved: int
 ) -> dict[str, Any]:
-    """Return columns for a selection."""
+    """Return the columns of results about a selection by tonari."""
     shape = columns(proof, method, options, data="uniform")
     return shape | {"proof": PROOF, "proved": proved} | part(name, timing)

@@ -10,7 +10,7 @@ from ...suites.nn_descent import SUITE as NN_DESCENT
 from ...suites.nn_descent import curves
 from . import figures, plots
 
-# First part of a case's name -> figure, work.
+# First part of a case's name -> the figure of the paper, and the function that measures it.
 FIGURES: dict[str, tuple[str, Callable[[Run, Case], None]]] = {
     "curve": ("6", figures.curve),
     "phi": ("4", figures.phi),
@@ -21,9 +21,7 @@ FEW = 100_000
 
 
 def _cases() -> Iterator[Case]:
-    """Return the curves of the suite nn_descent on CUDA as figures of the paper; merged graphs are of descriptors,
-    as in the paper.
-    """
+    """Yield the paper's figures as cases on the data of the suite nn_descent; only descriptors are merged, as there."""
     for case in NN_DESCENT.cases:
         if case.device == "cuda" and case.work is curves.curve:
             for name, (figure, work) in FIGURES.items():

@@ -1,4 +1,4 @@
-"""Contestants that build graphs by wang2021's rounds: those of ``rounds`` here, and tonari's update "gnnd"."""
+"""Contestants that build graphs as wang2021 does: by the rounds of ``rounds``, or by tonari's update "gnnd"."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ...suites.nn_descent.merge import MERGE, Merged
 from . import rounds as pushing
 
 GNND = "tonari gnnd"
-# Settings for a fixed number of rounds: as with PAPER, a build does not stop at a recall.
+# Settings with which a build does a fixed number of rounds and does not stop at a recall, as in PAPER.
 ENDLESS = {name: PAPER[name] for name in ("recall", "sample")}
 
 
 class Unrepeatable(OurGraph):
-    """A graph that may differ in another run, so each graph is proved."""
+    """A graph whose bits may differ between builds, so every build is proved."""
 
     def judged(self, truth: GraphTruth) -> dict[str, Any]:
         self._proved = None
@@ -29,7 +29,7 @@ class Unrepeatable(OurGraph):
 
 
 class PushedGraph(OurGraph):
-    """A graph by the rounds of ``rounds``, as a contestant of the suite nn_descent."""
+    """A graph built by ``rounds.build``, as a contestant of the suite nn_descent."""
 
     def __init__(self, run: Run, case: Case, update: str, rounds: int) -> None:
         sizes = {"list_size": pushing.LIST_SIZE, "samples": pushing.SAMPLES}
@@ -40,7 +40,7 @@ class PushedGraph(OurGraph):
         return pushing.build(self._points[:rows], self._case.k, update=self._update, seed=SEED, **self.settings)
 
     def judged(self, truth: GraphTruth) -> dict[str, Any]:
-        """With locks, a second graph may differ from the first, and is proved again."""
+        """Prove the graph; with locks, a second graph may differ from the first and is proved again."""
         if self._update != "proposals":
             self._proved = None
         return super().judged(truth)
@@ -52,7 +52,7 @@ class PushedGraph(OurGraph):
 
 
 class Watched(Unrepeatable):
-    """A graph whose rounds are timed: the seconds of a round are counted from the start of the call to its end."""
+    """A graph that records, for each round, the seconds from the start of the build to the end of the round."""
 
     began = 0.0
 
@@ -73,7 +73,7 @@ class Watched(Unrepeatable):
 
     def course(self) -> list[dict[str, Any]]:
         """Return extras for each round of the last graph: its number, φ and seconds."""
-        ends = self._ticks[1:]  # after the start
+        ends = self._ticks[1:]  # without the first tick, which ends the start
         return [
             {"round": number, "phi": made.phi, "changed": made.changed, "seconds": seconds}
             for number, (made, seconds) in enumerate(zip(self._made.report.rounds, ends, strict=False), 1)
@@ -88,7 +88,7 @@ def gnnd(run: Run, case: Case, samples: int, rounds: int) -> OurGraph:
 
 
 class MergedBy(Merged):
-    """The graphs of two parts, merged by the rounds of an update (GGM); all updates start with the same two graphs."""
+    """A graph merged from the graphs of two halves by an update (GGM); all updates start from the same two graphs."""
 
     def __init__(self, run: Run, case: Case, update: str, recall: float) -> None:
         super().__init__(run, case, recall=recall, seed=SEED, update=update)

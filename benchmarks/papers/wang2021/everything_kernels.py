@@ -37,7 +37,7 @@ def tiles_kernel(
     STEP: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """Write the distances of the samples of one row, starting at row `first`; for metrics with symmetric terms."""
+    """Write three tiles of distances between the samples of a row: program i writes those of row `first` + i."""
     slots = tl.arange(0, TILE)
     row = (first + tl.program_id(0).to(tl.int64)) * TILE
     new = tl.load(new_ptr + row + slots)
@@ -96,7 +96,7 @@ def everything_kernel(
             column = columns + tl.sum((fresh[:, None] & (nearer == 0)).to(tl.int32), axis=0)
             before = precedes(distance[None, :], id[None, :], distance[:, None], id[:, None]) & fresh[None, :]
             rank = tl.sum(nearer.to(tl.int32), axis=1) + tl.sum(before.to(tl.int32), axis=1)
-            tl.debug_barrier()  # all threads have read the values that are overwritten now
+            tl.debug_barrier()  # wait until all threads have read the entries that are overwritten next
             tl.store(entries + column, entry, mask=column < SIZE)
             tl.store(distances + column, value, mask=column < SIZE)
             tl.store(entries + rank, id | NEW, mask=fresh & (rank < SIZE))

@@ -23,12 +23,12 @@ from ...suites.nn_descent.curves import PAPER, RANDOM, RECALLS, ROUNDS, one_by_o
 from .contestants import ENDLESS, GNND, MergedBy, PushedGraph, Watched, gnnd
 
 PHI_ROUNDS = 14
-# Lists of 32 entries start with the 32 random neighbours (the paper's p) that "gnnd" draws.
+# With lists of 32 entries, both builds start from the 32 random neighbours (the paper's p) that "gnnd" draws.
 PULLED = PAPER | {"list_size": PAPER["n_hubs"], "rounds": PHI_ROUNDS}
 PUSHED = ENDLESS | {"update": "gnnd", "start": "random", "samples": PAPER["n_hubs"], "rounds": PHI_ROUNDS}
-ABLATION = ("locks", "r2", "r1")  # r1 takes minutes for a million points
+ABLATION = ("locks", "r2", "r1")  # updates of figure 5; r1 takes minutes for a million points
 UPDATES = ("locks", "proposals")
-SAMPLES = (16, 32)  # the paper varies p
+SAMPLES = (16, 32)  # values of p, which the paper varies
 
 
 def phi(run: Run, case: Case) -> None:
@@ -50,12 +50,12 @@ def _course(run: Run, case: Case, one: Watched, truth: Any) -> None:
 
 
 def ablation(run: Run, case: Case) -> None:
-    """Figure 5: write a row for every run of the ablation and number of rounds."""
+    """Figure 5: write a row for every update of the ablation and every number of rounds."""
     _pushed(run, case, ABLATION)
 
 
 def curve(run: Run, case: Case) -> None:
-    """Figure 6: write a row for every update and number of rounds, until the time of the run is up."""
+    """Figure 6: write a row for every update and every number of rounds, until the run's time is up."""
     _pushed(run, case, UPDATES)
     one_by_one(run, case, [gnnd(run, case, samples, rounds) for samples in SAMPLES for rounds in ROUNDS])
 
@@ -65,6 +65,6 @@ def _pushed(run: Run, case: Case, updates: Sequence[str]) -> None:
 
 
 def ggm(run: Run, case: Case) -> None:
-    """Figure 7: write a row for every update and recall."""
+    """Figure 7: write a row for every update and every requested recall."""
     named = [(update, recall) for update in ("pull", "gnnd") for recall in RECALLS]
     one_by_one(run, case, [MergedBy(run, case, *each) for each in named])

@@ -4,9 +4,9 @@
     list        one segment of SIZE entries, as in tonari's kernels/lists.py
 
 A program merges proposals into the lists of ROWS rows, CHUNK proposals for each row in a step. A step compares each
-proposal of a chunk with each entry of the row's list, [ROWS, CHUNK, SIZE]: this counts the entries that precede a
-proposal, and the proposals that precede an entry. Their ranks among all follow from these counts; proposals that repeat
-an entry or an earlier proposal are left out.
+proposal of a chunk with each entry of the row's list, [ROWS, CHUNK, SIZE]: this counts the entries that precede each
+proposal, and the proposals that precede each entry. From these counts follow their ranks in the merged list. Proposals
+that repeat an entry or an earlier proposal are left out.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def merge_kernel(
     NEW: tl.constexpr,
     ID: tl.constexpr,
 ):
-    """Merge all proposals to ROWS rows into their lists."""
+    """Merge all proposals for ROWS rows into the lists of these rows."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
     columns = tl.arange(0, SIZE)[None, :]
     slots = tl.arange(0, CHUNK)[None, :]
@@ -66,7 +66,7 @@ def merge_kernel(
         tl.store(entries_ptr + rank, id | NEW, mask=fresh & (rank < SIZE))
         tl.store(distances_ptr + rank, distance, mask=fresh & (rank < SIZE))
         tl.debug_barrier()
-        # Proposals ascend: if one is farther than the last entry of the list, so are all that follow.
+        # Proposals ascend: if one is farther than the last entry of the list, so are all later proposals.
         at += CHUNK
         following = tl.load(keys_ptr + at, mask=at < end, other=0).to(tl.int32).to(tl.float32, bitcast=True)
         last = tl.load(distances_ptr + SIZE - 1, mask=inside, other=_INFINITE)

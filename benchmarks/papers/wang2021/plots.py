@@ -1,4 +1,4 @@
-"""The figures of wang2021 from rows of results: the newest run of each case, device and contestant counts."""
+"""The figures of wang2021, drawn from the newest run of each case, device and contestant."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ...harness.plots import Curves, Figure, Panel, where
 from ...harness.rows import Row, newest
 
 NAME = "wang2021"
-# First part of a case's name -> figure, and its title.
+# First part of a case's name -> number and title of the figure.
 FIGURES = {
     "phi": ("4", "φ after each round"),
     "ablation": ("5", "the selective update and its locks"),
@@ -18,7 +18,7 @@ FIGURES = {
 
 
 def figures(rows: Sequence[Row]) -> Iterator[Figure]:
-    """Return each figure that has rows."""
+    """Return the figures for which rows exist."""
     found = newest([row for row in rows if row["suite"] == NAME and row["scale"] == 1], "device", "case", "who")
     for kind, (figure, title) in FIGURES.items():
         own = [row for row in found if row["case"].partition("-")[0] == kind and not row["note"]]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tonari.core.results.neighbors import Neighbors
     from tonari.nn_descent.papers.cuda.gnnd import Lists
 
-BLOCK = 1 << 16  # number of rows whose proposals are in memory at once
+BLOCK = 1 << 16  # number of rows in a block, whose proposals are in memory together
 
 
 def build(
@@ -45,7 +45,7 @@ def build(
         p, a power of two, 8 or more.
     seed : int
     watch : optional
-        Called with the lists after each round; the next one changes them.
+        Called with the lists after each round; the next round changes these lists.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Updates of the lists that tonari does not have, with tonari's samples, matching and locks; they need torch.
+"""Updates of neighbour lists that tonari does not have; they use its samples, matching and locks, and need torch.
 
 - ``locks``, of the paper and of tonari: inserts the nearest pair of each batch; one spinlock for 32 entries of a list.
 - ``r2``, of the paper's ablation (section 6.2): inserts the nearest pair of each batch; one spinlock for each list.
@@ -22,23 +22,23 @@ from tonari.nn_descent.papers.cuda.gnnd import Lists, Spinlocks, rows_of_a_progr
 from .everything_kernels import everything_kernel, tiles_kernel
 from .merge_kernel import merge_kernel
 
-TILES_BLOCK = 1 << 12  # number of rows whose distances are in memory at once, 12 (2p)² bytes each
-CHUNK = 32  # number of proposals that are merged at once
-WARPS = 4  # warps of a program that matches samples; a program that takes locks has one warp
+TILES_BLOCK = 1 << 12  # number of rows whose sampled distances are in memory together: 12 (2p)² bytes for each row
+CHUNK = 32  # number of proposals for a row that are merged in one step
+WARPS = 4  # number of warps in a program that matches samples; a program that takes locks has one
 
 
 class OneLock(Spinlocks):
-    """Spinlocks of which each guards a whole list."""
+    """An update with one spinlock for each whole list."""
 
     def __init__(self, n: int, list_size: int, device: Any) -> None:
         super().__init__(n, list_size, device, list_size)
 
 
 class Everything(OneLock):
-    """All matched pairs are inserted into the lists."""
+    """The update r1: all matched pairs are inserted into the lists."""
 
     def renew(self, form: Form, lists: Lists, new: Any, old: Any, rows: range, boundary: int | None) -> None:
-        """Match the samples of some rows, and merge all pairs into the lists; `boundary` (of merges) is ignored."""
+        """Match the samples of `rows`, and merge all pairs into the lists; `boundary`, for merges, is ignored."""
         tile, device = new.shape[1], new.device
         samples = {"new_ptr": new, "old_ptr": old}
         for first in range(rows.start, rows.stop, TILES_BLOCK):
@@ -56,12 +56,11 @@ class Proposals(OneLock):
     """An update in two phases: all proposals are written and sorted before any list changes."""
 
     def reverse(self, samples: Any, room: int) -> Any:
-        """Return, for each point, up to `room` rows that have it among their samples, those where its rank is best
-        first."""
+        """Return, for each point, up to `room` rows that sample it; rows in which it has the best rank come first."""
         return reverse_of(samples, samples.shape[1], room)
 
     def insert(self, lists: Lists, keys: Any, ids: Any) -> None:
-        """Merge proposals, arrays of any shape, into the lists."""
+        """Merge proposals into the lists: `keys` and `ids`, tensors of equal shape; negative keys are no proposals."""
         proposed = (keys.view(-1) >= 0).nonzero()[:, 0]
         keys, order = keys.view(-1)[proposed].sort()
         ids = ids.view(-1)[proposed[order]]

@@ -30,11 +30,11 @@ from ...harness.run import Run
 from . import density, estimators, sky, umap
 
 D = 50
-QUERIES = 256  # queries whose predicted classes are compared
+QUERIES = 256  # number of queries whose predicted classes are compared
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """Return the call of a case, for comparing versions."""
+    """Return the call of a case that a comparison of two versions times."""
     calls = {
         estimators.transform: estimators.transform_call,
         estimators.grid: estimators.grid_call,

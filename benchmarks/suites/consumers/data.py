@@ -19,13 +19,13 @@ from ...harness.datasets import clusters, photographs
 from ...harness.run import Run
 
 CLASSES = 5
-CENTRES, SIDE, WIDTH = 50, 10.0, 0.3  # of blobs
-GAPS = 0.2  # share of missing entries
-NOISE = 0.1  # share of labels that are drawn at random
+CENTRES, SIDE, WIDTH = 50, 10.0, 0.3  # of "blobs": the number of clusters, the side of their cube, and their spread
+GAPS = 0.2  # share of entries that are NaN
+NOISE = 0.1  # share of the labels that are random, instead of following from the point
 
 
 def points_of(run: Run, case: Case) -> Any:
-    """Return the points of a case, followed by its queries, as NumPy arrays; successive cases share them."""
+    """Return one NumPy array with the points of a case, followed by its queries; successive cases share it."""
     shape = (case.data, case.n + case.queries, case.d, case.dtype)
     if case.data == "sift":
         return run.keep(shape, lambda: components(photographs.sift_photo(case.n + case.queries).points, case.d))
@@ -44,7 +44,7 @@ def blobs(n: int, d: int) -> Any:
 
 
 def gaps(n: int, d: int) -> Any:
-    """Return normal numbers, float64, with missing entries."""
+    """Return rows of N(0, 1) entries, float64, in which some entries are NaN."""
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((n, d))
     rows[rng.random(rows.shape) < GAPS] = np.nan
@@ -52,14 +52,14 @@ def gaps(n: int, d: int) -> Any:
 
 
 def components(rows: Any, d: int) -> Any:
-    """Return the d strongest principal components of some rows, float32."""
+    """Return the d strongest principal components of rows, float32."""
     centred = rows - rows.mean(axis=0, dtype=np.float64)
     _, directions = np.linalg.eigh(np.cov(centred.T))
     return np.ascontiguousarray(centred @ directions[:, : -d - 1 : -1], dtype=np.float32)
 
 
 def labels_of(points: Any) -> Any:
-    """Return a class for each point: the random direction with the largest coordinate, with some noise."""
+    """Return a class for each point: the random direction along which it is farthest; some classes are random."""
     rng = np.random.default_rng(0)
     classes = ((points - points.mean(axis=0)) @ rng.standard_normal((points.shape[1], CLASSES))).argmax(axis=1)
     drawn = rng.random(len(points)) < NOISE

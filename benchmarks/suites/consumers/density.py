@@ -1,4 +1,4 @@
-"""Lists within a radius, outlier factors and clusters, compared with scikit-learn's, which has its own process.
+"""Lists within a radius, outlier factors and clusters, compared with scikit-learn's, each in its own process.
 
 Our lists are proved on a sample of rows against tonari.metrics.radius_reference, factors by their definition, and
 clusters by the counts of a sample of rows. scikit-learn must find the same lists and labels, and equal factors up to
@@ -21,12 +21,12 @@ from .data import points_of
 from .estimators import contestants, refused, write
 
 PROVED_ROWS = 64
-FACTORS = 4  # proved outlier factors: each needs the neighbours of a row's neighbours' neighbours
-ROUNDING = 1e-7  # relative error of a factor
+FACTORS = 4  # number of proved outlier factors: each needs the neighbours of the neighbours of a row's neighbours
+ROUNDING = 1e-7  # largest relative error of a proved outlier factor
 
 
 def fitted(run: Run, case: Case) -> None:
-    """Prove and time an estimator of both libraries; write a row for each."""
+    """Prove and time a case's estimator in both libraries; write a row for each library."""
     if refused(run, case):
         return
     points, (name, parameters) = points_of(run, case), asked(case)
@@ -48,13 +48,13 @@ def fitted(run: Run, case: Case) -> None:
 
 
 def asked(case: Case) -> tuple[str, dict[str, Any]]:
-    """Return the name of a case's estimator, and the estimator's parameters."""
+    """Return the class name of a case's estimator, and its parameters."""
     parameters = dict(case.parameters)
     return parameters.pop("estimator"), parameters
 
 
 def prove_lists(ours: tuple[Any, ...], points: Any, parameters: dict[str, Any], rows: Any) -> None:
-    """Raise WrongAnswer unless the lists of a sample of rows are those of the reference."""
+    """Raise WrongAnswer unless the lists of the sampled `rows` are those of the reference."""
     lengths, distances, indices = ours
     if "n_neighbors" in parameters:
         prove_nearest(distances.reshape(len(points), -1), indices.reshape(len(points), -1), points, rows)
@@ -69,19 +69,19 @@ def prove_lists(ours: tuple[Any, ...], points: Any, parameters: dict[str, Any], 
 
 
 def prove_nearest(distances: Any, indices: Any, points: Any, rows: Any) -> None:
-    """Raise WrongAnswer unless a sample of rows with missing values has the reference's neighbours."""
+    """Raise WrongAnswer unless the sampled `rows`, which lack values, have the reference's neighbours."""
     from tonari.missing.reference import pairwise
 
     for row in rows:
         values = pairwise(points[row : row + 1], points)[0]
         values[row] = np.nan
-        order = np.argsort(values, kind="stable")[: indices.shape[1]]  # NaN is last
+        order = np.argsort(values, kind="stable")[: indices.shape[1]]  # NaN sorts last
         if not np.array_equal(indices[row], order) or not np.array_equal(distances[row], values[order]):
             raise WrongAnswer(f"row {row} has other neighbours than by the reference")
 
 
 def prove_values(ours: tuple[Any, ...], points: Any, parameters: dict[str, Any], rows: Any) -> None:
-    """Raise WrongAnswer unless imputed values of a sample are the means of the reference's nearest donors."""
+    """Raise WrongAnswer unless sampled imputed values are the means over the reference's nearest donors."""
     from tonari.missing.reference import pairwise
 
     for row in rows:
@@ -94,7 +94,7 @@ def prove_values(ours: tuple[Any, ...], points: Any, parameters: dict[str, Any],
 
 
 def prove_factors(ours: tuple[Any, ...], points: Any, parameters: dict[str, Any], rows: Any) -> None:
-    """Raise WrongAnswer unless a sample of factors has the values that the definition gives for the true neighbours."""
+    """Raise WrongAnswer unless sampled outlier factors follow by definition from the reference's neighbours."""
     from tonari.metrics.reference import brute
 
     rows = rows[:FACTORS]
@@ -117,7 +117,7 @@ def prove_factors(ours: tuple[Any, ...], points: Any, parameters: dict[str, Any]
 
 
 def prove_clusters(ours: tuple[Any, ...], points: Any, parameters: dict[str, Any], rows: Any) -> None:
-    """Raise WrongAnswer unless a sample of rows has the labels, and the core rows, that follow from the reference."""
+    """Raise WrongAnswer unless labels and core points among the sampled `rows` follow from the reference's lists."""
     labels, ids = ours
     core = np.zeros(len(labels), bool)
     core[ids] = True
@@ -133,14 +133,14 @@ def prove_clusters(ours: tuple[Any, ...], points: Any, parameters: dict[str, Any
 
 
 def within(points: Any, radius: float, rows: Any) -> Any:
-    """Return the reference's lists of some rows."""
+    """Return the reference's lists within the radius for `rows`."""
     from tonari.metrics.radius_reference import brute_within
 
     return brute_within(points[rows], points, np.full(len(rows), radius))
 
 
 def same(name: str, ours: tuple[Any, ...], theirs: tuple[Any, ...]) -> None:
-    """Raise WrongAnswer unless scikit-learn found the same integers, and equal floats up to rounding."""
+    """Raise WrongAnswer unless scikit-learn's integers equal ours, and its floats up to rounding."""
     for one, other in zip(ours, theirs, strict=True):
         equal = one.shape == other.shape and np.allclose(one, other, rtol=ROUNDING, atol=ROUNDING)
         if not equal or (one.dtype.kind in "iu" and not np.array_equal(one, other)):
@@ -151,7 +151,7 @@ PROOFS = {RADIUS: prove_lists, OUTLIERS: prove_factors, CLUSTERS: prove_clusters
 
 
 def call(run: Run, case: Case) -> Callable[[], Any]:
-    """Return a call that fits the estimator of a case in this process, for comparing versions."""
+    """Return a call that fits the estimator of a case in this process, for a comparison of two versions."""
     from tonari import estimators
 
     points, (name, parameters) = points_of(run, case), asked(case)

@@ -23,14 +23,14 @@ from .data import CLASSES, labels_of, points_of
 
 CANDIDATES, FOLDS = (3, 5, 10), 3
 PROVED_ROWS = 64
-FAITHFUL = 0.999  # the share of our neighbours that scikit-learn has to have: it computes in float32
-LOOP_SECONDS = 0.25  # least seconds of a loop of grid searches
-LONG_ROUNDS = 3  # most rounds of calls that take seconds
+FAITHFUL = 0.999  # least share of our neighbours that scikit-learn finds too: it computes in float32
+LOOP_SECONDS = 0.25  # least seconds of successive grid searches that are timed together
+LONG_ROUNDS = 3  # largest number of timed rounds if a call takes seconds
 
 
 @contextlib.contextmanager
 def contestants(run: Run, case: Case, points: Any, **more: Any) -> Iterator[dict[str, Estimators]]:
-    """Start a process for each contestant, tonari's first."""
+    """Start a process for each contestant, tonari first; yield them by name."""
     threads = run.threads or 1
     with contextlib.ExitStack() as stack:
         found = {OURS: stack.enter_context(Estimators(OURS, points, threads, None, **more))}
@@ -41,7 +41,7 @@ def contestants(run: Run, case: Case, points: Any, **more: Any) -> Iterator[dict
 
 
 def refused(run: Run, case: Case) -> bool:
-    """If the case cannot be measured, write a row with the reason and return True."""
+    """Return whether the case cannot be measured; if so, write a row with the reason."""
     why_not = estimators.missing()
     if why_not:
         run.write(case, [{"who": OURS, "note": why_not}])
@@ -49,7 +49,7 @@ def refused(run: Run, case: Case) -> bool:
 
 
 def write(run: Run, case: Case, timings: dict[str, Timing], columns: dict[str, dict[str, Any]]) -> None:
-    """Write a row for each contestant; tonari's has the verdicts."""
+    """Write a row for each contestant; tonari's row has the verdicts."""
     ratios = {who: timing.median / timings[OURS].median for who, timing in timings.items() if who != OURS}
     for who, timing in timings.items():
         base = {"who": who} | columns.get(who, {}) | seconds_of(timing)
@@ -61,7 +61,7 @@ def write(run: Run, case: Case, timings: dict[str, Timing], columns: dict[str, d
 
 
 def transform(run: Run, case: Case) -> None:
-    """Prove and time KNeighborsTransformer of both libraries; write a row for each."""
+    """Prove and time KNeighborsTransformer in both libraries; write a row for each library."""
     if refused(run, case):
         return
     points = points_of(run, case)
@@ -83,9 +83,10 @@ def transform(run: Run, case: Case) -> None:
 
 
 def prove_lists(lists: tuple[Any, Any], rows: Any, points: Any, k: int) -> dict[str, Any]:
-    """Return the column numbers in some rows of our matrix.
+    """Prove `rows` of our sparse matrix; return columns of results about the proof.
 
-    Raises WrongAnswer unless each row starts with the point itself, at distance 0."""
+    Raises WrongAnswer unless each row has the point itself at distance 0, then the reference's neighbours.
+    """
     from tonari.metrics.reference import brute
 
     distances, indices = lists
@@ -96,7 +97,7 @@ def prove_lists(lists: tuple[Any, Any], rows: Any, points: Any, k: int) -> dict[
 
 
 def agreeing(ours: Any, theirs: Any, rows: Any) -> float:
-    """Return the share of our neighbours that a peer found; raise WrongAnswer if it is not almost 1."""
+    """Return the share of our neighbours that a peer found too; raise WrongAnswer if it is less than FAITHFUL."""
     others = without_self(theirs.astype(np.int64), rows)
     share = float(np.mean([np.isin(mine, other).mean() for mine, other in zip(ours[:, 1:], others, strict=True)]))
     if share < FAITHFUL:
@@ -108,7 +109,7 @@ def agreeing(ours: Any, theirs: Any, rows: Any) -> float:
 
 
 def grid(run: Run, case: Case) -> None:
-    """Prove and time a grid search of KNeighborsClassifier in both libraries; write a row for each."""
+    """Prove and time a grid search of KNeighborsClassifier in both libraries; write a row for each library."""
     if refused(run, case):
         return
     rows = points_of(run, case)
@@ -134,7 +135,7 @@ def grid(run: Run, case: Case) -> None:
 
 
 def prove_classes(found: Searched, queries: Any, points: Any, labels: Any) -> int:
-    """Compare the classes of queries with the votes of the reference's neighbours; return the number of queries."""
+    """Compare predicted classes with the votes of the reference's neighbours; return the number of queries."""
     from tonari.metrics.reference import brute
 
     nearest = labels[brute(queries, points, found.best).indices]
@@ -153,11 +154,11 @@ def same_search(ours: Searched, theirs: Searched) -> None:
         raise WrongAnswer(f"{SKLEARN} predicts other classes")
 
 
-# --- for comparing versions ---------------------------------------------------------------------------------------
+# --- calls for comparisons of two versions ------------------------------------------------------------------------
 
 
 def transform_call(run: Run, case: Case) -> Callable[[], Any]:
-    """Return a call that makes the graph of a case in this process."""
+    """Return a call that builds the graph of a case in this process."""
     from tonari.estimators import KNeighborsTransformer
 
     points = points_of(run, case)

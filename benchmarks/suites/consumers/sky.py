@@ -21,8 +21,8 @@ from .estimators import OURS, write
 ASTROPY = "astropy"
 PROOF = "separations of all pairs"
 PROVED_ROWS = 64
-ROUNDS = 9  # most rounds
-Catalogues = tuple[tuple[Any, Any], tuple[Any, Any]]  # longitudes and latitudes of each, degrees
+ROUNDS = 9  # largest number of timed rounds
+Catalogues = tuple[tuple[Any, Any], tuple[Any, Any]]  # longitudes and latitudes of two catalogues, in degrees
 
 
 def catalogues(case: Case) -> Catalogues:
@@ -54,7 +54,7 @@ def match(run: Run, case: Case) -> None:
 
 
 def call_of(library: Any, case: Case) -> Callable[[], Any]:
-    """Return the call of a library with astropy's coordinates."""
+    """Return a library's call of a case, with positions as astropy's SkyCoord."""
     from astropy.coordinates import SkyCoord
 
     first, second = (SkyCoord(*each, unit="deg") for each in catalogues(case))
@@ -67,7 +67,7 @@ def call_of(library: Any, case: Case) -> Callable[[], Any]:
 
 
 def version_call(_: Run, case: Case) -> Callable[[], Any]:
-    """Return the call of a case with columns of degrees, for comparing versions: astropy is not needed."""
+    """Return tonari's call of a case, with positions in degrees: two versions are compared without astropy."""
     import tonari.compat.astropy as library
 
     first, second = (library.sky(ra=each[0], dec=each[1]) for each in catalogues(case))
@@ -77,7 +77,7 @@ def version_call(_: Run, case: Case) -> Callable[[], Any]:
 
 
 def prove(found: Any, case: Case) -> int:
-    """Compare the matches of some positions with all pairs; WrongAnswer if one differs."""
+    """Compare the matches of some positions with all pairs; return their number. Raise WrongAnswer if one differs."""
     from tonari.compat.astropy.separations import DEGREES, Positions, separations
 
     first, second = (Positions(*each, DEGREES) for each in catalogues(case))

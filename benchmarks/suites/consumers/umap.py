@@ -25,11 +25,11 @@ from ...harness.run import Run, seconds_of
 from .data import points_of
 
 EXACT, DESCENT = "tonari exact", "tonari nn_descent"
-BESIDE_EXACT, BESIDE_RECALL = PYNNDESCENT, f"{PYNNDESCENT} at its recall"  # quantities that have bars
+BESIDE_EXACT, BESIDE_RECALL = PYNNDESCENT, f"{PYNNDESCENT} at its recall"  # quantities on which bars are set
 OF_RECALL = f"recall over {PYNNDESCENT}'s"
 PROOF = "distances of tonari.metrics.reference"
-SAMPLE = 2000  # points on which recall is measured
-ROUNDS = 2  # most rounds of fresh processes: pynndescent compiles for half a minute
+SAMPLE = 2000  # number of points on which recall is measured
+ROUNDS = 2  # largest number of fresh processes per contestant: pynndescent compiles for half a minute
 
 
 def settings_of(case: Case) -> dict[str, Any]:
@@ -47,23 +47,23 @@ def settings_of(case: Case) -> dict[str, Any]:
 
 
 def why_alone(run: Run, case: Case) -> str | None:
-    """Return the reason why pynndescent cannot run, or None."""
+    """Return the reason why tonari is measured without pynndescent, or None."""
     wanted = PYNNDESCENT in case.peers and run.wants(PYNNDESCENT)
     return graphs.missing(PYNNDESCENT) if wanted else "not wanted"
 
 
 def step(tonari: Any, points: Any, k: int, options: dict[str, Any]) -> Any:
-    """Return the indices and distances in the form that UMAP takes."""
+    """Build the k-NN graph; return its indices and distances in the form that UMAP takes."""
     return tonari.knn_graph(points, k, **options).to_umap()
 
 
 def call(run: Run, case: Case, **options: Any) -> Callable[[], Any]:
-    """Return tonari's call of a case."""
+    """Return the call that builds the neighbours of a case by tonari."""
     points = points_of(run, case)
     return lambda: step(run.tonari, points, case.k, run.options() | options)
 
 
-# --- in a process that has run it before --------------------------------------------------------------------------
+# --- in a warm process --------------------------------------------------------------------------------------------
 
 
 def layout(run: Run, case: Case) -> None:
@@ -103,7 +103,7 @@ def layout(run: Run, case: Case) -> None:
 
 
 def proved(truth: GraphTruth, found: Any, k: int, *, exact: bool) -> dict[str, Any]:
-    """Return columns about the lists that UMAP gets; raise WrongAnswer if a distance or an exact neighbour is wrong."""
+    """Return columns about the lists for UMAP; raise WrongAnswer if a distance or an exact neighbour is wrong."""
     indices, distances = (part[truth.rows] for part in found)
     if (indices[:, 0] != truth.rows).any() or distances[:, 0].any():
         raise WrongAnswer("a list does not begin with the point itself at distance 0")
@@ -118,7 +118,7 @@ def proved(truth: GraphTruth, found: Any, k: int, *, exact: bool) -> dict[str, A
 
 
 def recall_of(truth: GraphTruth, lists: Any, k: int) -> dict[str, Any]:
-    """Return columns about the recall of the sampled points."""
+    """Return columns about the recall of the lists on the sampled points."""
     found = truth.recall(lists, k)
     recall = {"recall": found.by_distance, "recall_low": found.low, "recall_high": found.high}
     return {"proved": len(lists)} | recall
@@ -128,7 +128,7 @@ def recall_of(truth: GraphTruth, lists: Any, k: int) -> dict[str, Any]:
 
 
 def first(run: Run, case: Case) -> None:
-    """Time the first neighbours of UMAP in alternating fresh processes; write a row for each contestant."""
+    """Time UMAP's neighbours in fresh processes, alternately for each contestant; write a row for each."""
     threads, why_not = run.threads or 1, why_alone(run, case)
     variables = children.blas_environment(threads, None) | {"NUMBA_NUM_THREADS": str(threads)}
     seconds: dict[str, list[float]] = {EXACT: []}
@@ -139,7 +139,7 @@ def first(run: Run, case: Case) -> None:
         if not why_not:
             works[PYNNDESCENT] = (graphs.first_pynndescent, path, settings_of(case), threads)
             seconds[PYNNDESCENT] = []
-            children.first_call(*works[PYNNDESCENT], variables=variables)  # numba keeps on disk what it can
+            children.first_call(*works[PYNNDESCENT], variables=variables)  # fills numba's cache on disk
         for _ in range(min(ROUNDS, run.repeats)):
             for who, work in works.items():
                 run.device.settle()
@@ -156,7 +156,7 @@ def first(run: Run, case: Case) -> None:
 
 
 def first_step(path: str, k: int, threads: int) -> None:
-    """Import tonari and find UMAP's neighbours of the points in a file: the work of a fresh process."""
+    """Import tonari and find UMAP's neighbours of the points in a file; a fresh process runs this function."""
     import tonari
 
     step(tonari, np.load(path), k, {"threads": threads, "progress": False})

@@ -1,4 +1,4 @@
-"""Prove a screen: for some queries, compare its bounds for every group with scores in float64.
+"""Prove a screen: for some queries, compare its lower bound for every group with scores in float64.
 
 The screen's value of a group (its minimum) must be a lower bound of the scores of all members, and as tight as the
 error bound allows. A group that a row's list leaves out must have no member below the row's threshold.
@@ -14,13 +14,13 @@ from ...harness.datasets.hard import DeviceData
 from ...harness.proof import WrongAnswer
 
 PROVED_ROWS = 32
-# Number of float64 values in memory at once: 1 GB.
+# Largest number of float64 values in memory at once: 1 GB.
 BLOCK = 1 << 27
 UNIT = 2.0**-24
 
 
 class Packed(NamedTuple):
-    """Points and queries, their packed rows, the packing parameters, and the number of points in a group."""
+    """Data, packed queries and points, the packing parameters `form`, and the number of points in a `group`."""
 
     data: DeviceData
     queries: Any
@@ -30,9 +30,9 @@ class Packed(NamedTuple):
 
 
 def check_lists(lists: Any, thresholds: Any, rows: Any, packed: Packed) -> int:
-    """Raise WrongAnswer unless the lists of some rows are right; return their number without lists that overflowed.
+    """Raise WrongAnswer unless the lists of some rows are right; return the number of lists that did not overflow.
 
-    An entry of a list is 16 times the number of a group, plus a bit for each part of the group that may have a point at
+    An entry of a list is 16 times the index of a group, plus a bit for each part of the group that may have a point at
     or below the threshold; entries whose minimum is +inf are padding. The lower bound that a list claims is the minimum
     for a listed group, and the threshold for other groups and for parts without a bit.
     """
@@ -56,7 +56,7 @@ def check_lists(lists: Any, thresholds: Any, rows: Any, packed: Packed) -> int:
         whole[at, groups], listed[at, groups] = values, True
         for part in range(LISTED // LEAST_GROUP):
             marked = (entries >> part) & 1 == 1
-            # The part's number among all groups of its size: groups.py.
+            # Index of the part among all groups of its size, as in groups.py.
             numbers = (groups // 4) * 4 * (LISTED // LEAST_GROUP) + 4 * part + groups % 4
             parts[at, numbers[marked]] = values[marked]
     check_bounds(whole, listed, rows, packed._replace(group=LISTED))
@@ -64,12 +64,12 @@ def check_lists(lists: Any, thresholds: Any, rows: Any, packed: Packed) -> int:
 
 
 def proved_rows(m: int) -> Any:
-    """Return the row numbers of the queries to prove, NumPy."""
+    """Return the row numbers of the queries to prove, a NumPy array."""
     return np.unique(np.linspace(0, m - 1, PROVED_ROWS).astype(int))
 
 
 def check_bounds(lower: Any, listed: Any, rows: Any, packed: Packed) -> int:
-    """Raise WrongAnswer unless the lower bounds of some rows hold for every group; return the number of rows.
+    """Raise WrongAnswer unless the lower bounds in some rows hold for every group; return the number of rows.
 
     Let E be the error bound that the screen subtracts for a tile. The minimum of a listed group is below the group's
     smallest score by at most 2 E + 3 γ max |a|, apart from rounding: E is subtracted, the products may be wrong by E,

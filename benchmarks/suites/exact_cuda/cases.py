@@ -9,9 +9,9 @@ from ...harness.peers.cuda import PEERS
 from .. import growth
 from . import codes, cold, contracted, contracted_host, figures, host, screen, search
 
-# flashlib keeps k neighbours in registers, and is not timed with a larger k.
+# Largest k for which flashlib is timed: it keeps k neighbours in registers.
 FLASH_K = 64
-MANY_QUERIES = 256  # single queries, of which the first is timed
+MANY_QUERIES = 256  # number of single queries that are proved; the first of them is timed
 ALL = tuple(PEERS)
 WITHOUT_FLASH = tuple(name for name in ALL if not name.startswith("flash"))
 SOME = ("torch float32", "cuvs", "flash float32")
@@ -50,7 +50,7 @@ def _searches() -> list[Case]:
 
 
 def _one_shot() -> list[Case]:
-    """Return searches with k = 10, points packed within the call: Gaussian rows, integers, integers with noise."""
+    """Return searches for k = 10: with points packed in the call, and for integers also with prepared points."""
     kinds = {"gaussian": "gaussian", "half": "bytes + half", "noise": "bytes + noise"}
     changes: dict[str, Any] = {"peers": ()}
     once = [
@@ -66,7 +66,7 @@ def _one_shot() -> list[Case]:
 
 
 def _cold() -> list[Case]:
-    """Return first calls: small and large k, hard rows, integers, graphs by each method, a single query."""
+    """Return cases of first calls: small and large k, hard rows, integers, graphs by each method, a single query."""
     wanted = {"k10": (10, "gaussian", 3.0), "k256": (256, "gaussian", 3.0), "tight": (10, "tight", 3.0)}
     changes: dict[str, Any] = {"peers": (), "work": cold.cold_start, "cost": 60.0}
     cases = [
@@ -106,7 +106,7 @@ def _contracted(kind: str, m: int, d: int, **changes: Any) -> Case:
 
 
 def _in_host_memory(name: str, millions: int, **changes: Any) -> Case:
-    """Return a search of points in host memory with contracted rows on the device; bar: twice their search alone."""
+    """Return the search of host points by contracted rows on the device; the bar is twice their search alone."""
     bars = (Bar(contracted_host.OF_RESIDENT, 2.0, most=True, home=""),)
     options: dict[str, Any] = {
         "data": "few directions",
@@ -120,7 +120,7 @@ def _in_host_memory(name: str, millions: int, **changes: Any) -> Case:
 
 
 def _codes(name: str, millions: int, d: int, rate: float, **changes: Any) -> Case:
-    """Return a search of rows of bytes in host memory by codes on a device of 80 GB."""
+    """Return the search of rows of bytes in host memory by their codes on a device with 80 GB."""
     bars = (Bar(codes.RATE, rate), Bar(codes.DEVICE_BYTES, 72e9, most=True, home=""))
     options: dict[str, Any] = {"data": "synthesized bytes", "dtype": "uint8", "prepared": True, "peers": ()}
     options |= {"bars": bars, "warm_scale": 0.01, "work": codes.codes}

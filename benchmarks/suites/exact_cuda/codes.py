@@ -17,15 +17,15 @@ from .reports import levels_of, reports
 
 PROVED = 200
 BATCH = 2048
-STEP = 1 << 20  # number of rows that are made or compared at once
-MEMORY_SHARE = 0.85  # share of the host's memory that the points may take
+STEP = 1 << 20  # number of rows in a block that is made or compared
+MEMORY_SHARE = 0.85  # largest share of the host's memory that the points may take
 RATE = "queries/s"
 RATE_AT_ONCE = "queries/s in one call"
 DEVICE_BYTES = "device bytes"
 
 
 def codes(run: Run, case: Case) -> None:
-    """Prove a search by codes; time it for batches of 2,048 queries and for all at once, from and to host memory."""
+    """Prove a search by codes; time it, from and to host memory, in batches of 2,048 queries and in one call."""
     needed, there = case.n * case.d, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > MEMORY_SHARE * there:
         run.write(case, [{"who": "tonari", "note": f"needs {needed} bytes of host memory, of {there}"}])
@@ -77,7 +77,7 @@ def made(case: Case, where: str) -> tuple[Any, Any]:
 
 
 def in_use(devices: list[str]) -> int:
-    """Return the bytes in use, by any library, on the device where most are in use."""
+    """Return the bytes that all libraries use on a device: the largest number over the devices."""
     import torch
 
     free = [torch.cuda.mem_get_info(device) for device in devices]
@@ -103,13 +103,13 @@ class WholeTruth:
             rows = torch.from_numpy(points[begin : begin + STEP]).to(where).float()
             squares = (lengths + (rows * rows).sum(1) - 2 * (asked @ rows.T)).long()
             numbers = torch.arange(begin, begin + len(rows), device=where)
-            # ordered by distance, then by number
+            # ordered by distance, then by row number
             keys = torch.cat([kept, (squares << 32) + numbers], dim=1)
             kept = keys.topk(min(k, keys.shape[1]), dim=1, largest=False).values
         self.squares, self.indices = kept >> 32, kept & (2**32 - 1)
 
     def check(self, found: Answer) -> int:
-        """Raise WrongAnswer unless all rows are in order and the compared rows are right; return their number."""
+        """Raise WrongAnswer unless all rows are in order and compared rows are right; return the number compared."""
         import torch
 
         check_rows(*found, *self.shape, self.k)

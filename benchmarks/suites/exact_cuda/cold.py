@@ -1,8 +1,8 @@
 """The first search on a machine: a new process in which Triton has compiled nothing yet.
 
 Each repeat is a process (cold_child.py) with its own empty cache. Before the clock starts, its rows are on the device
-and torch has run. This process proves the result; for a graph by NN-Descent (a case with a target), it measures the
-recall instead.
+and torch has run. The calling process proves the result; for a graph by NN-Descent (a case with a target), it
+measures the recall instead.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CHILD = "benchmarks.suites.exact_cuda.cold_child"
 
 
 def cold_start(run: Run, case: Case) -> None:
-    """Time the first call in a process without compiled kernels, with all threads and with one; write medians."""
+    """Time the first call in a process without compiled kernels: compiled by all threads, and by one thread."""
     proof = proof_of(run, case, load(run, case))
 
     def fact(who: str, repeats: int, **environment: str) -> dict[str, Any]:
@@ -52,14 +52,14 @@ def cold_start(run: Run, case: Case) -> None:
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any] | FirstCalls:
-    """Return the work of any case of the suite, for comparing versions."""
+    """Return the work of a case that a comparison of two versions times."""
     if case.work is cold_start:
         return FirstCalls(lambda: first_call(run, case, {}))
     return search.workload(run, case)
 
 
 def first_call(run: Run, case: Case, given: dict[str, str]) -> dict[str, Any]:
-    """Return the seconds of the first and the second call, and the result of the first."""
+    """Run a fresh process; return the seconds of its first and second call, and the result of the first."""
     import torch
 
     with tempfile.TemporaryDirectory() as folder:

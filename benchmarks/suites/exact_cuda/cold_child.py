@@ -15,7 +15,7 @@ from .reports import levels_of, reports
 
 
 def main(asked: str) -> None:
-    """Make the rows, search them twice, and print the seconds: the main function of a fresh process.
+    """Make the rows, search them twice, and print the seconds of both searches.
 
     In a prepared case, the timed call also prepares the points.
     """

@@ -1,4 +1,4 @@
-"""Searches that screen rows in all columns, in fewer columns, and in the number that a pilot chooses, side by side.
+"""Searches that screen all columns, fewer columns, or as many as a pilot chooses, timed side by side.
 
 Graphs take long, so they are built only in all columns and by the pilot. All searches must return the same bits as the
 search in all columns; for rows of bytes, as a search in float16. The bars are on the time with the pilot's choice. In a
@@ -28,7 +28,7 @@ LONGEST = 20.0
 
 
 def contracted(run: Run, case: Case) -> None:
-    """Time a search with each number of columns; the first number is all columns."""
+    """Time a search with each number of screened columns; the first number is that of all columns."""
     from tonari.exact.cuda import dispatch
 
     data = load(run, case)
@@ -72,7 +72,7 @@ def contracted(run: Run, case: Case) -> None:
 
 
 def living(run: Run, case: Case, points: Any, queries: Any, truth: list[Any], whole: float) -> None:
-    """Return an Index after as many searches as it takes to contract its points, for LONGEST seconds at most."""
+    """Time an Index after it has contracted its points, which takes some searches (LONGEST seconds at most)."""
     index = run.tonari.Index(points, metric=case.metric, method="exact", progress=False)
 
     def call() -> Any:
@@ -92,7 +92,7 @@ def living(run: Run, case: Case, points: Any, queries: Any, truth: list[Any], wh
 
 
 def plan_of(run: Run, case: Case, points: Any, queries: Any, form_dim: int | str) -> Any:
-    """Return the plan of a case whose rows are on the device."""
+    """Return the plan of a case whose rows are on the device, with `form_dim` screened columns."""
     from tonari import inputs
     from tonari.exact.cuda.planning import plan_on_cuda
     from tonari.metrics.problem import make_problem
@@ -115,7 +115,7 @@ def plan_of(run: Run, case: Case, points: Any, queries: Any, form_dim: int | str
 
 
 def check(found: Any, truth: Any) -> None:
-    """Raise WrongAnswer unless two answers have the same bits."""
+    """Raise WrongAnswer unless an answer has the bits of the expected answer."""
     import torch
 
     for name, ours, theirs in zip(("distances", "indices"), found, truth, strict=True):

@@ -8,7 +8,7 @@ from ...harness.plots import Curves, Figure, Panel, where
 from ...harness.rows import Row, newest
 from .. import growth
 
-# Contestant -> its name in the figure.
+# Name of a contestant in rows -> its name in figures.
 NAMES = {
     "cuvs": "cuVS",
     "flash float32": "flash, float32",
@@ -19,7 +19,7 @@ BY_K, BY_D = "search-k", "search-d"
 
 
 def figures(rows: Sequence[Row]) -> Iterator[Figure]:
-    """Return the figures of searches among a million points and of graphs, from the newest run of each case."""
+    """Return the figures of searches among a million points and of graphs, drawn from the newest run of each case."""
     yield from growth.figures(rows)
     timed = [row for row in rows if row["seconds_median"] and row["scale"] == 1 and row["who"] in NAMES]
     found = newest([row for row in timed if row["case"].startswith((BY_K, BY_D))], "case")
@@ -35,7 +35,7 @@ def figures(rows: Sequence[Row]) -> Iterator[Figure]:
 
 
 def curves(rows: Sequence[Row], axis: str) -> Curves:
-    """Return the milliseconds of each contestant against a column of the rows."""
+    """Return contestant -> points (value of a column, milliseconds)."""
     return {
         name: sorted((row[axis], row["seconds_median"] * 1e3) for row in rows if row["who"] == who)
         for who, name in NAMES.items()

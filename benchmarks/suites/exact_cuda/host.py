@@ -17,9 +17,9 @@ from .search import ours, proof_of, proved_and_timed
 
 BUDGET = "6GB"
 BUDGET_BYTES = 6 * 10**9
-# The memory limit of cases whose points fit on the device only without their packed copy, and the numbers by which
-# these cases divide the number of queries.
+# Memory limit of the cases that compare routes: their points fit on the device, but not with their packed copy.
 TIGHT = "3GB"
+# Divisors of the number of queries in these cases: each route is timed on many and on few queries.
 SHARES = (1, 16, 256, 4096)
 BETTER = "over the better route"
 BITS_ROWS = 512
@@ -27,14 +27,14 @@ BITS_DTYPES = ("float32", "uint8", "float64", "float16")
 
 
 def load(run: Run, case: Case) -> DeviceData:
-    """Return the data of a case, in host memory."""
+    """Return the points and queries of a case in host memory; successive cases share them."""
     shape = (case.data, case.n, case.queries, case.d)
     found: DeviceData = run.keep(("host", *shape), lambda: make(*shape, run.where, host=True))
     return found
 
 
 def streamed(run: Run, case: Case) -> None:
-    """Time a search that copies points slab by slab within a budget; compare with resident points and with PCIe."""
+    """Time a search that streams slabs of points within a budget; compare it with resident points and with PCIe."""
     data = load(run, case)
     proof = proof_of(run, case, data)
     held = ours(run, case, DeviceData(data.points.to(run.where), data.queries.to(run.where)), proof)
@@ -120,7 +120,7 @@ def several(run: Run, case: Case) -> None:
 
 
 def bits(run: Run, case: Case) -> None:
-    """Compare the bits of the CPU's and the GPU's answers, for every metric and for Euclidean rows of every type."""
+    """Compare the CPU's answers with the GPU's bit for bit: every metric, and every dtype of Euclidean rows."""
     from tonari.metrics import METRICS
 
     for metric in METRICS:
@@ -133,12 +133,12 @@ def bits(run: Run, case: Case) -> None:
 
 
 def same_bits(run: Run, case: Case, metric: str, dtype: str) -> None:
-    """Raise WrongAnswer unless CPU and GPU return the same bits for a metric and type."""
+    """Raise WrongAnswer unless CPU and GPU return the same bits for a metric and dtype."""
     import torch
 
     rng = np.random.default_rng(0)
     raw = rng.standard_normal((case.n + case.m, case.d), dtype=np.float32)
-    raw[: case.m] = raw[case.m : 2 * case.m]  # ties
+    raw[: case.m] = raw[case.m : 2 * case.m]  # whole numbers, for ties
     if metric == "chi2":
         raw = np.abs(raw)
     rows = (raw * 40 + 128).clip(0, 255).astype(dtype) if dtype == "uint8" else raw.astype(dtype)

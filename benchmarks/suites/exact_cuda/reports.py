@@ -9,7 +9,7 @@ from typing import Any
 
 
 class _Reports(logging.Handler):
-    """A logging handler that keeps these reports."""
+    """A logging handler that collects the reports of searches."""
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
@@ -22,7 +22,7 @@ class _Reports(logging.Handler):
 
 @contextlib.contextmanager
 def reports() -> Iterator[list[Any]]:
-    """Yield the reports of the searches inside the block."""
+    """Yield a list to which every search inside the block appends its report."""
     logger, handler = logging.getLogger("tonari"), _Reports()
     level = logger.level
     logger.setLevel(logging.INFO)
@@ -35,7 +35,7 @@ def reports() -> Iterator[list[Any]]:
 
 
 def levels_of(found: Sequence[Any]) -> str | None:
-    """Return the number of rows that were certified at each precision level, over all reports; None without reports."""
+    """Return the rows certified at each precision level, summed over reports, as "int8=900 float64=100"; or None."""
     if not found:
         return None
     total: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""The screen alone, from float16 rows to group minima, compared with a matrix product that is timed alternately.
+"""The screen alone, from float16 rows to group minima, timed alternately with a matrix product of the same size.
 
 The screen has two forms: it returns all minima, or only the groups at or below a threshold that comes from a sample, as
 in searches of many points. The time does not include packing, or the sample and its thresholds.
@@ -32,7 +32,7 @@ def sweep(run: Run, case: Case) -> None:
 
 
 def screen_rows(run: Run, case: Case, data: DeviceData) -> None:
-    """Prove and time the screen on some data, in both forms if the engine has both."""
+    """Prove and time the screen on one kind of data, in the forms that the engine would use."""
     from tonari.exact.cuda.rows import pack
     from tonari.exact.cuda.rows.form import make_form
     from tonari.exact.cuda.screens.sampling import sample_for

@@ -23,14 +23,14 @@ from .speed import speed
 
 
 def load(run: Run, case: Case) -> DeviceData:
-    """Return the data of a case."""
+    """Return the points and queries of a case; successive cases share them."""
     shape = (case.data, case.n, case.queries, case.d)
     found: DeviceData = run.keep(shape, lambda: make(*shape, run.where))
     return found
 
 
 def proof_of(run: Run, case: Case, data: DeviceData) -> Any:
-    """Return the true neighbours of a case's data, for the largest k of the cases that share them."""
+    """Return the true neighbours of sampled queries, for the largest k of the cases that share the data."""
     k = max(case.k, case.truth_k)
 
     def make_proof() -> Any:
@@ -41,7 +41,7 @@ def proof_of(run: Run, case: Case, data: DeviceData) -> Any:
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """Return the call that is timed, for comparing versions."""
+    """Return the call of a case that a comparison of two versions times."""
     return calls_of(run.tonari, case, load(run, case))[0]
 
 
@@ -61,7 +61,7 @@ def calls_of(tonari: Any, case: Case, data: DeviceData) -> list[Callable[[], Any
 def proved_and_timed(
     run: Run, case: Case, calls: Sequence[Callable[[], Any]], proof: Any
 ) -> tuple[Timing, dict[str, Any]]:
-    """Prove the answers of all calls, time the first call, and check that its answer is unchanged; return columns."""
+    """Prove all calls' answers, time the first call and check its answer again; return the columns of the row."""
     import torch
 
     with reports() as seen:
@@ -108,7 +108,7 @@ def ours(run: Run, case: Case, data: DeviceData, proof: Any) -> float:
 
 
 def against(run: Run, case: Case, data: DeviceData, proof: Any, seconds: float) -> None:
-    """Time the peers on a case; return the verdicts on the bars that refer to peers, of which the fastest counts."""
+    """Time the peers on a case; return verdicts on the bars that refer to the fastest peer."""
     found: dict[str, float] = {}
     for name in case.peers:
         if not run.wants(name):
@@ -133,7 +133,7 @@ def against(run: Run, case: Case, data: DeviceData, proof: Any, seconds: float) 
 
 
 def rival(run: Run, case: Case, peer: Peer, data: DeviceData, proof: Any, seconds: float) -> float:
-    """Time one peer, on a part of the queries if all would take too long; return its seconds for all queries."""
+    """Time one peer, if necessary on a part of the queries; return its seconds, scaled to all queries."""
     points = peer.rows(data.points)
     queries = points if case.graph else peer.rows(data.queries)[: case.m]
     k = case.k + case.graph

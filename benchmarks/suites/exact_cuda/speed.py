@@ -10,7 +10,7 @@ from ...harness.run import Run
 
 
 def speed(run: Run, case: Case, timing: Timing) -> dict[str, Any]:
-    """Return extras about the rate at which the pairs of a case's queries and points are processed."""
+    """Return extras: operations per second for all pairs of queries and points, and fractions of the ceilings."""
     pairs = case.m * case.n / timing.median
     flops = 2 * case.d * pairs
     gemm = run.ceilings.gemm()

@@ -26,8 +26,9 @@ from ...harness.run import Run, say
 
 POLL_SECONDS = 0.1
 WHERE = "cuda:0"
-# Share of the time budget, and of the device's memory, that a warm-up may take.
+# Largest share of a run's time budget that a warm-up may take.
 WARM_SHARE = 0.5
+# Largest share of the device's memory that a warm-up may take.
 MEMORY_SHARE = 0.8
 
 
@@ -102,12 +103,12 @@ def warm(
     gigabytes: float,
     deadline: float,
 ) -> list[str]:
-    """Run a process for each case, as many at once as fit; return the names of the cases that failed.
+    """Warm every case up in its own process, many at once; return the names of the cases that failed.
 
     Parameters
     ----------
-    command_of : returns the command that warms up a case
-    jobs : processes at once
+    command_of : function that returns the command line of a process that warms up a case
+    jobs : largest number of processes at once
     gigabytes : device memory for all processes together; a case that needs more runs alone
     deadline : value of ``time.perf_counter`` at which processes that still run are ended
     """
@@ -140,7 +141,7 @@ def warm(
 
 
 def fits(case: Case, running: Sequence[Case], jobs: int, gigabytes: float) -> bool:
-    """Whether another case may start: a process and memory are free, and no other process is making the descriptors."""
+    """Whether a case may start: a process and memory are free, and no other process is making the descriptors."""
     if not running:
         return True
     together = sum(other.gigabytes for other in running) + case.gigabytes
@@ -149,7 +150,7 @@ def fits(case: Case, running: Sequence[Case], jobs: int, gigabytes: float) -> bo
 
 
 def warm_one(suite: Suite, name: str, scale: float) -> int:
-    """Compile the kernels of one case: the main function of a process that a warm-up starts."""
+    """Compile the kernels of one case; each process of a warm-up runs this function."""
     (case,) = (case for case in suite.cases if case.name == name)
     tonari = importlib.import_module("tonari")
     run = WarmRun(suite.name, tonari, open_device("cuda", 0), WHERE, ceilings=NoCeilings(), scale=scale)
@@ -158,7 +159,7 @@ def warm_one(suite: Suite, name: str, scale: float) -> int:
 
 
 def warm_all(suite: Suite, options: argparse.Namespace, cases: Sequence[Case]) -> None:
-    """Compile the kernels of some cases before the deadline; a run that also measures has WARM_SHARE of its time."""
+    """Compile the kernels of some cases before the deadline; if the run also measures, in WARM_SHARE of its time."""
     import torch
 
     gigabytes = MEMORY_SHARE * torch.cuda.get_device_properties(0).total_memory / 1e9

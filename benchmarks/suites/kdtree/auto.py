@@ -20,20 +20,20 @@ from ...harness.run import LONG, Run
 from .search import AUTO, EXACT, TREE, data_of, speed
 
 ON, WITHIN = "over the better one", 1.2
-OTHER_WITHIN = 1.15  # the bar for data whose times were not used to fit auto's costs
+OTHER_WITHIN = 1.15  # the bar on data from which auto's costs were not fitted
 METHODS = {TREE: "kdtree", EXACT: "exact", AUTO: "auto"}
 LARGEST = {"cpu": (1_000_000, 100_000), "cuda": (2_000_000, 1_000_000)}
-# The largest numbers of points and queries are divided by these.
+# The grid divides the largest number of points by each of SHARES_N, and that of queries by each of SHARES_M.
 SHARES_N = (1, 10, 100)
 SHARES_M = (1, 10, 100, 1000)
-# A method is not timed if it would take this many times as long as the other one.
+# A method is not timed if it is expected to take more than FAR_BEHIND times as long as the other method.
 FAR_BEHIND = 3.0
 PILOT_SHARE, LEAST_PILOT = 32, 128
 CELL_SECONDS = 10.0
 
 
 def grid(run: Run, case: Case) -> None:
-    """Measure all cells of the grid for the data of a case."""
+    """Measure all cells (numbers of points and of queries) of the grid on the data of a case."""
     data = data_of(run, case)
     for share_n in SHARES_N:
         for share_m in SHARES_M:
@@ -46,7 +46,7 @@ def grid(run: Run, case: Case) -> None:
 
 
 def cell(run: Run, case: Case, data: DeviceData) -> None:
-    """Write a row for each method; auto's has the verdict."""
+    """Time one cell of the grid; write a row for each method and one for auto, with the verdict."""
     points = run.device.values(data.points)
 
     def search(method: str, rows: int) -> Callable[[], Any]:
@@ -83,7 +83,7 @@ def cell(run: Run, case: Case, data: DeviceData) -> None:
 
 
 def would_take(run: Run, m: int, call_of: Callable[[int], Callable[[], Any]]) -> float:
-    """Return the seconds of all queries, estimated from a few; fixed costs are counted once."""
+    """Estimate the seconds of `m` queries from calls on fewer queries; count their fixed costs once."""
     pilot = max(LEAST_PILOT, m // PILOT_SHARE)
     if m <= 2 * pilot:
         return best_of(run, call_of(m))
@@ -92,5 +92,5 @@ def would_take(run: Run, m: int, call_of: Callable[[int], Callable[[], Any]]) ->
 
 
 def best_of(run: Run, call: Callable[[], Any]) -> float:
-    """Return the less of two calls' seconds, because the first call may compile kernels."""
+    """Return the seconds of the faster of two calls, because the first call may compile kernels."""
     return min(run.time_once(call), run.time_once(call))

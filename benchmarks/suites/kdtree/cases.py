@@ -19,7 +19,7 @@ def _case(name: str, device: str, n: int, m: int, d: int, k: int = 10, **changes
 
 
 def _against(pykdtree: float, ckdtree: float = 3.0) -> tuple[Bar, ...]:
-    """Return bars on the speed-up over each of the two peers."""
+    """Return a bar on the speed-up over each of the two peers."""
     return Bar("pykdtree", pykdtree, home=""), Bar("ckdtree", ckdtree, home="")
 
 
@@ -89,7 +89,7 @@ def _cuda() -> list[Case]:
         10: (_seconds(1.0),),
         15: (_seconds(2.5),),
         20: (),
-        # Brute force may be faster here; auto must then choose it.
+        # Brute force may be faster than the tree here; auto must then choose it.
         27: (Bar("exact over auto", 1 / 1.2),),
     }
     found = [
@@ -158,7 +158,7 @@ def _cuda() -> list[Case]:
 
 
 def _auto() -> list[Case]:
-    """Return a case for each grid. Grids run by name only: they take as long as all other cases together."""
+    """Return the cases that compare auto with both methods. They run by name only: they take as long as all others."""
     found = []
     for device in ("cpu", "cuda"):
         n, m = auto.LARGEST[device]

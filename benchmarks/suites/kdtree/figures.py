@@ -1,4 +1,4 @@
-"""The tree compared with its peers, drawn from rows of results: microseconds per query against d."""
+"""The figure of the k-d tree and its peers: microseconds per query against d."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ...harness.plots import Figure, Panel, where
 from ...harness.rows import Row, newest
 
-# Contestant -> its name in the figure.
+# Name of a contestant in rows -> its name in the figure.
 NAMES = {
     "ckdtree": "cKDTree",
     "pykdtree": "pykdtree",
@@ -17,7 +17,7 @@ NAMES = {
 
 
 def figures(rows: Sequence[Row]) -> Iterator[Figure]:
-    """Return the figure of searches of SIFT's leading components on a CPU; newest runs of cases with peers count."""
+    """Return the figure of searches of SIFT's components on a CPU, from the newest run of each case with peers."""
     searches = [row for row in rows if row["device"] == "cpu" and row["stage"] == "search" and row["scale"] == 1]
     timed = [row for row in searches if row["data"] == "sift" and row["seconds_median"] and row["who"] in NAMES]
     found = newest(timed, "case")

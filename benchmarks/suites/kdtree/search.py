@@ -1,4 +1,4 @@
-"""Searches, builds and graphs by the k-d tree: proved, timed in turns with other contestants, judged.
+"""Searches, builds and graphs by the k-d tree: proved, timed alternately with other contestants, and judged.
 
 A search is timed on a prepared index, as gieseke2014 times its query phase; the build is a separate case. The proof
 compares a sample of rows with tonari.metrics.reference bit for bit, checks the order of all rows, and compares the
@@ -27,21 +27,21 @@ from ...harness.run import LONG, Run, say, seconds_of
 TREE, AUTO, EXACT = "tonari kdtree", "tonari auto", "tonari exact"
 ANEW = "tonari kdtree, trees built"
 SLABS = 8  # number of slabs into which the points are divided, each with a tree
-# Queries whose visits are counted.
+# Largest number of queries whose visits to leaves and nodes are counted.
 COUNTED = 4096
-# Number of pairs whose exact distances two cores sort in about 20 s; a GPU can prove as many rows as in other cases.
+# Largest number of pairs in a proof on a CPU: two cores sort their exact distances in about 20 s. A GPU has no limit.
 PROVED_PAIRS_ON_CPU = 1 << 26
 
 
 def data_of(run: Run, case: Case) -> DeviceData:
-    """Return the rows of a case; successive cases share them."""
+    """Return the points and queries of a case; successive cases share them."""
     shape = (case.data, case.n, case.queries, case.d)
     found: DeviceData = run.keep(shape, lambda: few_dimensions.make(*shape, run.where))
     return found
 
 
 def proof_of(run: Run, case: Case, data: DeviceData) -> Any:
-    """Return the true neighbours of some rows, for the largest k of the cases that share them."""
+    """Return the true neighbours of sampled queries, for the largest k of the cases that share the data."""
     k = max(case.k, case.truth_k)
 
     def make() -> Any:
@@ -53,12 +53,12 @@ def proof_of(run: Run, case: Case, data: DeviceData) -> Any:
 
 
 def speed(case: Case, timing: Timing) -> dict[str, Any]:
-    """Return columns about the seconds of all queries of a case."""
+    """Return a timing of all queries of a case as columns of results."""
     return seconds_of(timing) | {"extras": {"queries_per_s": case.m / timing.median}}
 
 
 class Planned:
-    """Points in a tree that is built by a plan with overrides, which ``tonari.Index`` does not take."""
+    """Points in a k-d tree that a plan with overrides builds; ``tonari.Index`` takes no overrides."""
 
     def __init__(self, run: Run, case: Case, data: DeviceData, **choices: Any) -> None:
         from tonari.methods.registry import method_for
@@ -85,12 +85,12 @@ class Planned:
         return self._place.rows(x, name, get_metric("euclidean"))
 
     def call(self, rows: int, k: int, **more: Any) -> Callable[[], Any]:
-        """Search the first `rows` queries; `more` has overrides that do not change the tree."""
+        """Return a search of the first `rows` queries; `more` has plan overrides that do not change the tree."""
         queries, plan = self._first(rows), self._plan(rows, k, **more)
         return lambda: self._method.search(queries, self._prepared, plan, progress=False)
 
     def columns(self) -> dict[str, Any]:
-        """Return columns about the plan, and the average number of visits of the first queries."""
+        """Return columns about the plan, and the mean numbers of leaves and nodes that a query visits."""
         rows = min(COUNTED, len(self._queries))
         leaves, nodes, _ = self._method.visits(self._first(rows), self._prepared, self._plan(rows, self._case.k))
         plan = {name: getattr(self.plan, name) for name in ("height", "leaf", "sort")}
@@ -105,7 +105,7 @@ class Planned:
 
 
 def place_of(run: Run) -> dict[str, Any]:
-    """Return the arguments of a plan that choose the device."""
+    """Return the keyword arguments that make a plan for the device of the run."""
     return {"device": run.where} if run.cuda else {"threads": run.threads}
 
 
@@ -115,13 +115,13 @@ def index_of(run: Run, data: DeviceData, method: str) -> Any:
 
 
 def searcher(run: Run, case: Case, data: DeviceData, index: Any, rows: int | None = None) -> Callable[[], Any]:
-    """Return a search of the first `rows` queries, or of all."""
+    """Return a search of the first `rows` queries, by default of all."""
     queries = run.device.values(data.queries[:rows])
     return lambda: index.search(queries, case.k, **run.options())
 
 
 class Found(NamedTuple):
-    """A prepared index, its proved answer, and columns about the proof and the plan."""
+    """A prepared index, its proved answer to all queries, and columns about the proof and the plan."""
 
     index: Any
     answer: Answer
@@ -129,7 +129,7 @@ class Found(NamedTuple):
 
 
 def proved(run: Run, case: Case, data: DeviceData) -> Found:
-    """Search the tree and prove the answer."""
+    """Build the tree of a case, search all queries and prove the answer."""
     index = index_of(run, data, "kdtree")
     answer = as_answer(searcher(run, case, data, index)(), run.where)
     rows = run.prove(lambda: proof_of(run, case, data).check(answer, case.k))
@@ -138,7 +138,7 @@ def proved(run: Run, case: Case, data: DeviceData) -> Found:
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """Return a search of a prepared tree (one chunk of a stream) or a graph's build, for comparing versions."""
+    """Return what a comparison of two versions times: a graph's build, or a search (of one chunk of a stream)."""
     data = data_of(run, case.resized(m=case.chunk) if case.chunk else case)
     if case.graph:
         points = run.device.values(data.points)
@@ -172,7 +172,7 @@ def running_peers(stack: contextlib.ExitStack, run: Run, case: Case, data: Devic
 def clocked(
     run: Run, case: Case, data: DeviceData, contestants: Sequence[Any], expected: Answer
 ) -> tuple[dict[str, Timing], dict[str, float]]:
-    """Time all contestants in turns, with proofs of our answer before and after; return seconds and recall."""
+    """Time all contestants alternately; prove our answers before and after. Return seconds, and the peers' recall."""
     import torch
 
     recalls: dict[str, float] = {}
@@ -204,9 +204,9 @@ def write_rows(
     timings: dict[str, Timing],
     recalls: dict[str, float],
 ) -> None:
-    """Return a row of the tree for each bar, then a row for each other contestant."""
+    """Write a row of the tree for each bar, then a row for each other contestant."""
     mine = timings[TREE]
-    # The time of a contestant divided by the tree's, or the time of brute force by auto's if a bar is on that ratio.
+    # Each contestant's seconds divided by the tree's; if a bar asks for it, also brute force's divided by auto's.
     measured = {"seconds": mine.median} | {name: timing.median / mine.median for name, timing in timings.items()}
     if AUTO in timings and EXACT in timings:
         measured["exact over auto"] = timings[EXACT].median / timings[AUTO].median
@@ -223,7 +223,7 @@ def write_rows(
 
 
 def build(run: Run, case: Case) -> None:
-    """Time the build of the tree by tonari and by the peers; a search of the built tree is proved."""
+    """Time the build of the tree by tonari and by the peers; prove a search of the built tree."""
     data = data_of(run, case)
     found = proved(run, case, data)
     made: list[Any] = [None]
@@ -252,7 +252,7 @@ def build(run: Run, case: Case) -> None:
 
 
 def graph(run: Run, case: Case) -> None:
-    """Time the graph of a case's points, from rows to neighbours, and the same search of prepared points."""
+    """Time the graph of a case's points, from rows to neighbours, and the search of all points in a prepared tree."""
     data = data_of(run, case)
     points = run.device.values(data.points)
     contestants = [
@@ -272,8 +272,8 @@ def graph(run: Run, case: Case) -> None:
     facts = {"proof": PROOF, "proved": rows, "recall": 1.0, "stage": "with build"} | planned.columns()
     timings, _ = clocked(run, case, data, contestants, answer)
     write_rows(run, case, facts, contestants, timings, {})
-    # In this search each point finds itself, so its lists differ from the graph's. It shows the build's share of the
-    # time.
+    # The search shows the build's share of the graph's time. Its lists differ from the graph's, since each point finds
+    # itself.
     call = planned.call(case.m, case.k)
     found = as_answer(call(), run.where)
     check_rows(*found, case.m, case.n, case.k)
@@ -282,7 +282,7 @@ def graph(run: Run, case: Case) -> None:
 
 
 def slabs(run: Run, case: Case) -> None:
-    """Time a search of points in slabs, from and to host memory, with trees that are kept or built per search."""
+    """Time a search of points in slabs, from and to host memory, with trees built once or for each search."""
     from tonari.methods.registry import method_for
 
     data = data_of(run, case)

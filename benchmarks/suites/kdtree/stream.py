@@ -26,19 +26,19 @@ from ...harness.run import Run
 from .search import COUNTED, TREE, Planned, data_of, index_of, speed
 
 KEPT_ROWS = 16  # number of rows of each chunk that are proved
-# Number of different chunks in host memory; a stream repeats them.
+# Number of different chunks in host memory; a stream repeats them as often as necessary.
 READY = 2
 
 
 class Kept:
-    """The rows of a stream that are proved: some queries of each chunk, and their answers."""
+    """A sample of the queries of a stream, taken from each chunk, and the answers to these queries."""
 
     def __init__(self) -> None:
         self.queries: list[Any] = []
         self.answers: list[Answer] = []
 
     def passing(self, chunks: Iterable[Any]) -> Iterator[Any]:
-        """Yield the chunks unchanged, and keep some queries of each."""
+        """Yield the chunks of a stream unchanged, and keep a sample of the queries in each chunk."""
         import torch
 
         for chunk in chunks:
@@ -46,13 +46,13 @@ class Kept:
             yield chunk
 
     def keep(self, found: Any) -> int:
-        """Keep the answers to the kept queries of a chunk; return the number of all its queries."""
+        """Keep the answers to the sampled queries of a chunk; return the number of all queries in the chunk."""
         rows = sample_rows(len(found.indices), KEPT_ROWS)
         self.answers.append(as_answer(type(found)(*(part[rows] for part in found)), "cpu"))
         return len(found.indices)
 
     def prove(self, points: Any, k: int, where: str) -> int:
-        """Raise WrongAnswer unless all kept answers have the true bits; return their number."""
+        """Raise WrongAnswer unless all kept answers have the true bits; return the number of these answers."""
         import torch
 
         if len(self.queries) != len(self.answers):
@@ -87,7 +87,7 @@ def several(run: Run, case: Case) -> None:
     for gpus in (1, case.gpus):
         devices = [f"cuda:{number}" for number in range(gpus)]
         index = run.tonari.Index(points, method="kdtree", device=devices, progress=False)
-        for _ in index.search_chunks(chunks, case.k, progress=False):  # compiles and allocates
+        for _ in index.search_chunks(chunks, case.k, progress=False):  # compiles kernels and allocates memory
             pass
         note = f"chunks in host memory, {gpus} GPU{'s' if gpus > 1 else ''}"
         passing(run, case, index, ready(run, case), data.points, facts | {"gpus": gpus}, note)
@@ -98,21 +98,21 @@ def passing(run: Run, case: Case, index: Any, chunks: Any, points: Any, facts: d
     kept = Kept()
     run.device.settle()
     started = time.perf_counter()
-    # Keeping rows copies them to the host, which waits: the last chunk is complete when the clock stops.
+    # Keeping answers copies them to the host, which waits for them: the last chunk is complete when the clock stops.
     passed = sum(kept.keep(found) for found in index.search_chunks(kept.passing(chunks), case.k, progress=False))
     seconds = time.perf_counter() - started
     write(run, case, facts, note, seconds, passed, kept.prove(points, case.k, run.where))
 
 
 def ready(run: Run, case: Case) -> Iterator[Any]:
-    """Yield chunks in host memory until they have all queries of a case."""
+    """Return an iterator over chunks in host memory that together have all queries of a case."""
     held = [chunk.cpu().numpy() for chunk in made(run, case, READY * case.chunk)]
     counts = [min(case.chunk, case.m - start) for start in range(0, case.m, case.chunk)]
     return (part[:count] for part, count in zip(itertools.cycle(held), counts, strict=False))
 
 
 def made(run: Run, case: Case, total: int) -> Iterator[Any]:
-    """Yield chunks of generated queries."""
+    """Return an iterator over chunks of `total` generated queries."""
     return few_dimensions.chunks(case.data, total, case.chunk, case.d, run.where)
 
 
@@ -157,20 +157,20 @@ def write_fbin(path: Path, chunks: Iterable[Any], m: int, d: int) -> None:
 
 
 def read_ibin(path: Path) -> tuple[Any, Any]:
-    """Return the mapped indices and distances of a ground-truth file in Big-ANN's format."""
+    """Return the indices and distances of a ground-truth file in Big-ANN's format, as memory-mapped arrays."""
     m, k = (int(value) for value in np.fromfile(path, np.uint32, 2))
     ids = np.memmap(path, np.int32, "r", offset=8, shape=(m, k))
     return ids, np.memmap(path, np.float32, "r", offset=8 + ids.nbytes, shape=(m, k))
 
 
 def write(run: Run, case: Case, facts: dict[str, Any], note: str, seconds: float, passed: int, proved: int) -> None:
-    """Write the rows about one stream."""
+    """Write the rows of results about one stream."""
     if passed != case.m:
         raise WrongAnswer(f"{passed} answers to {case.m} queries")
     timing = Timing(seconds, seconds, seconds, 1)
     whole = facts | {"who": TREE, "stage": "stream", "proof": PROOF, "proved": proved, "recall": 1.0, "note": note}
     whole = merged(whole, speed(case, timing))
-    # A bar refers to one of the two sources.
+    # Each bar is for one source of the queries, and the note names the source of this stream.
     bars = [bar for bar in case.bars if bar.on in note]
     measured = {bar.on: case.m / seconds for bar in bars}
     run.write(case, [whole | verdict for verdict in run.verdicts(bars, measured)])

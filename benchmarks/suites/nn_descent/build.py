@@ -1,4 +1,4 @@
-"""Graphs by NN-Descent, by exact search, by auto and by the peers: proved, timed in turns, judged.
+"""Graphs by NN-Descent, by exact search, by auto and by the peers: proved, timed alternately, and judged.
 
 The time is from raw points to the finished graph, with all steps: checks, packing, start, rounds, and the run's own
 measurement of recall. Every contestant is warmed up, then builds one graph, which is proved and whose peak memory is
@@ -33,7 +33,7 @@ from .contestants import (
 )
 
 INDEX_BYTES = DISTANCE_BYTES = 4
-# Bytes per value of the rows' packed copy: float16 on CUDA, at most float32 on a CPU.
+# Bytes of a value in the packed copy of the rows: float16 on CUDA, at most float32 on a CPU.
 SCREEN_BYTES = {"cpu": 4, "cuda": 2}
 GRAPHS = 3
 RECALL_BARS = ("recall@10", "recall@k")
@@ -41,7 +41,7 @@ MEMORY = "memory"
 
 
 class Look(NamedTuple):
-    """A contestant's first graph: its seconds, and columns of results about it."""
+    """The seconds of a contestant's first build, and columns of results about the graph."""
 
     seconds: float
     facts: dict[str, Any]
@@ -63,7 +63,7 @@ def first_look(run: Run, case: Case, one: Contestant, truth: GraphTruth) -> Look
 def clocked(
     run: Run, case: Case, contestants: Sequence[Contestant], truth: GraphTruth
 ) -> dict[str, tuple[Timing, dict[str, Any]]]:
-    """Return seconds and columns of each contestant whose graph is proved; write the error of the others."""
+    """Prove the contestants' graphs and time those that are right; write a row with the error of each other."""
     seen: dict[str, Look] = {}
     for one in contestants:
 
@@ -98,7 +98,7 @@ def clocked(
 
 
 def build(run: Run, case: Case) -> None:
-    """Build a case's graph by every contestant, and write the rows."""
+    """Build a case's graph by every contestant, time the builds, and write the rows."""
     truth = truth_of(run, case)
     with contextlib.ExitStack() as stack:
         given = {"recall": case.target, "seed": SEED, **case.parameters}
@@ -115,7 +115,7 @@ def build(run: Run, case: Case) -> None:
 
 
 def rivals(stack: contextlib.ExitStack, run: Run, case: Case) -> list[TheirGraph]:
-    """Return the peers that can run here, with each setting of the case; write a row with the reason for the others."""
+    """Return a contestant for each usable peer and setting; for each other peer, write a row with the reason."""
     found: list[TheirGraph] = []
     for name in case.peers:
         if not run.wants(name):
@@ -133,7 +133,7 @@ def rivals(stack: contextlib.ExitStack, run: Run, case: Case) -> list[TheirGraph
 
 
 def write(run: Run, case: Case, found: dict[str, tuple[Timing, dict[str, Any]]], whose: str = DESCENT) -> None:
-    """Return a row of ours for each bar, then a row for each other contestant."""
+    """Write a row of NN-Descent for each bar, then a row for each other contestant."""
     mine = found.get(whose)
     rows = []
     if mine is not None:
@@ -155,7 +155,7 @@ def write(run: Run, case: Case, found: dict[str, tuple[Timing, dict[str, Any]]],
 
 
 def allowed_bytes(run: Run, case: Case) -> float:
-    """Return the target for memory: the bytes of the input, of its packed copy, and of three graphs."""
+    """Return the largest allowed peak in bytes: that of the input, its packed copy, and three graphs."""
     points = points_of(run, case)
     screen = points.numel() * SCREEN_BYTES[run.device.kind]
     graph = case.n * case.k * (INDEX_BYTES + DISTANCE_BYTES)
@@ -173,6 +173,6 @@ def verdicts(run: Run, bars: Sequence[Bar], measured: dict[str, float]) -> list[
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """Return the build of a graph by NN-Descent, for comparing versions."""
+    """Return the build of a graph by NN-Descent, for a comparison of two versions."""
     graph = OurGraph(run, case, DESCENT, method="nn-descent", recall=case.target, seed=SEED, **case.parameters)
     return graph.make

@@ -21,9 +21,9 @@ from ...harness.run import Run
 DESCENT, EXACT, AUTO = "tonari nn_descent", "tonari exact", "tonari auto"
 PROOF = "distances of tonari.metrics.reference"
 SEED = 0
-# Rows for which recall is measured.
+# Number of points on which recall is measured.
 SAMPLE = {"cpu": 2000, "cuda": 4000}
-# Points of the small graph that compiles all kernels.
+# Number of points in the small graph that compiles all kernels.
 WARM_ROWS = 20_000
 
 
@@ -34,7 +34,7 @@ def points_of(run: Run, case: Case) -> Any:
 
 
 def truth_of(run: Run, case: Case) -> GraphTruth:
-    """Return the true neighbours of a case's points, which are kept with them."""
+    """Return the true neighbours of sampled points of a case; they are stored with the points."""
     points = points_of(run, case)
     k = max(case.k, case.truth_k)
     sample = SAMPLE[run.device.kind]
@@ -45,7 +45,7 @@ def truth_of(run: Run, case: Case) -> GraphTruth:
 
 
 def report_columns(found: Any) -> dict[str, Any]:
-    """Return extras from a graph's report; none if it has no report."""
+    """Return extras about a build from its report; an empty dictionary without a report."""
     if found is None:
         return {}
     return {
@@ -64,7 +64,7 @@ class Contestant(Protocol):
     """A library or method that builds graphs of a case's points."""
 
     name: str
-    share: float  # share of the rows that the timed call processes
+    share: float  # share of the points for which the timed call finds neighbours
     settings: dict[str, Any]
 
     def warm(self) -> dict[str, Any]:
@@ -78,7 +78,7 @@ class Contestant(Protocol):
 
 
 class OurGraph:
-    """A graph by ``tonari.knn_graph``; settings that are not arguments of this function are overrides of the plan."""
+    """A graph by ``tonari.knn_graph``; settings other than its arguments override fields of the plan."""
 
     share = 1.0
     arguments = ("method", "recall", "seed", "start")
@@ -102,7 +102,7 @@ class OurGraph:
             plan = run.tonari.plan(n, n, case.d, case.k, dtype=case.dtype, **place, **given, **settings)
             given = {"method": given["method"], "progress": progress, "plan": plan}
         with warnings.catch_warnings():
-            # A missed recall is recorded in a column.
+            # The warning about a missed recall: the row records the recall.
             warnings.simplefilter("ignore", UserWarning)
             return run.tonari.knn_graph(run.device.values(points), case.k, **given)
 
@@ -123,7 +123,7 @@ class OurGraph:
         self._made = self.make()
 
     def judged(self, truth: GraphTruth) -> dict[str, Any]:
-        """Check that a graph that was built again has the same bits."""
+        """Prove the first graph; check that every later build has the same bits."""
         found = as_answer(self._made, self._run.where)
         if self._proved is not None:
             same(found, self._proved)
@@ -144,7 +144,7 @@ class OurGraph:
 
 
 class ExactSlice:
-    """Exact search for the first rows of a graph; the points are packed before the clock starts."""
+    """Exact search for the first rows of a graph, scaled to all rows; points are packed before the clock starts."""
 
     def __init__(self, run: Run, case: Case, rows: int) -> None:
         self.name, self.share = EXACT, rows / case.n
@@ -154,7 +154,7 @@ class ExactSlice:
         self._index: Any = None
 
     def warm(self) -> dict[str, Any]:
-        # The index is made only now, because the graphs of other contestants need the memory before.
+        # The index is made only now, because other contestants needed the memory until now.
         points = self._run.device.values(points_of(self._run, self._case))
         self._index = self._run.tonari.Index(points, method="exact", **self._run.options())
         self.call()
@@ -184,7 +184,7 @@ class TheirGraph:
         self.peak: int | None = None
 
     def with_settings(self, given: dict[str, Any], *, named: bool) -> TheirGraph:
-        """Return a contestant with other settings, which its name shows."""
+        """Return this peer with other settings; with `named`, its name shows the settings."""
         name = f"{self.name} {settings(given)}" if named else self.name
         return TheirGraph(self._run, self._case, name, self._process, given)
 
@@ -213,7 +213,7 @@ class TheirGraph:
 
 
 def sampled(found: Answer, truth: GraphTruth) -> Any:
-    """Return the lists of the sampled rows, in host memory."""
+    """Return the lists of the sampled points, in host memory."""
     import torch
 
     return found.indices[torch.from_numpy(truth.rows).to(found.indices.device)].cpu().numpy()

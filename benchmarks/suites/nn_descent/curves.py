@@ -22,7 +22,7 @@ RANDOM, PROBED = "tonari random start", f"{DESCENT}, probes"
 RECALLS = (0.8, 0.9, 0.95, 0.97, 0.99, 0.995)
 PROBES = (1, 2, 4, 8, 16)
 ROUNDS = (4, 6, 8, 10, 14)
-# Lists and samples of wang2021. The number of rounds is fixed: the sampled rows are too few to measure 0.999.
+# Lists and samples as in wang2021. The number of rounds is fixed: a sample of 1,000 rows cannot show 0.999.
 PAPER = {
     "start": "random",
     "list_size": 64,
@@ -52,14 +52,14 @@ CUVS: tuple[dict[str, Any], ...] = (
 
 
 def ours() -> list[tuple[str, dict[str, Any]]]:
-    """Return the contestants of tonari, one for each point of its curves."""
+    """Return (name, settings) of tonari for each point of its curves."""
     found: list[tuple[str, dict[str, Any]]] = [(DESCENT, {"recall": recall}) for recall in RECALLS]
     found += [(PROBED, {"recall": 0.99, "n_probe": probes}) for probes in PROBES]
     return found + [(RANDOM, PAPER | {"rounds": rounds}) for rounds in ROUNDS]
 
 
 def curve(run: Run, case: Case) -> None:
-    """Write a row for each point of each curve, until the run's time is up."""
+    """Build a graph and write a row for each point of each curve, until the run's time is up."""
     with contextlib.ExitStack() as stack:
         contestants: list[Contestant] = [OurGraph(run, case, EXACT, method="exact")]
         contestants += [
@@ -67,7 +67,7 @@ def curve(run: Run, case: Case) -> None:
         ]
         for peer in rivals(stack, run, case):
             settings = PYNNDESCENT if peer.name == peers.PYNNDESCENT else CUVS
-            # Lists of at least k neighbours.
+            # Settings whose lists have fewer than k neighbours are left out.
             contestants += [
                 peer.with_settings(given, named=False)
                 for given in settings
@@ -77,7 +77,7 @@ def curve(run: Run, case: Case) -> None:
 
 
 def one_by_one(run: Run, case: Case, contestants: Sequence[Contestant]) -> None:
-    """Write a row for each contestant, until the run's time is up."""
+    """Build and prove the graph of each contestant and write its row, until the run's time is up."""
     truth = truth_of(run, case)
     slowest = 0.0
     for one in contestants:

@@ -14,7 +14,7 @@ CURVE = "curve-"
 
 
 def figures(rows: Sequence[Row]) -> Iterator[Figure]:
-    """Return the figure of each device that has rows."""
+    """Return a figure for each device that has rows."""
     whole = [row for row in rows if row["seconds_median"] and row["scale"] == 1 and row["case"].startswith(CURVE)]
     found = newest(whole, "device", "case", "who")
     for device in ("cpu", "cuda"):

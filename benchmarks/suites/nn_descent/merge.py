@@ -1,4 +1,4 @@
-"""The merge of two graphs, compared with the graph of all points."""
+"""The merge of two graphs, compared with building the graph of all points."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OF_WHOLE, BELOW_WHOLE = "of the whole build", "recall below the whole build"
 
 
 class Merged(OurGraph):
-    """The merge of the graphs of the first ``split`` points and of the others, both built before the clock starts."""
+    """The merge of two graphs, of the first ``split`` points and of the others, both built before the clock starts."""
 
     def __init__(self, run: Run, case: Case, **settings: Any) -> None:
         super().__init__(run, case, MERGE, **settings)
@@ -41,14 +41,14 @@ class Merged(OurGraph):
 
     def warm(self) -> dict[str, Any]:
         smaller = min(self._case.split, self._case.n - self._case.split)
-        # A small graph is split in the same ratio, but both parts must have more than k points.
+        # The small graph for warming up is split in the same ratio, but each part needs more than k points.
         if self._case.n > WARM_ROWS and smaller * WARM_ROWS > 2 * self._case.k * self._case.n:
             self._graph(WARM_ROWS)
         return {}
 
 
 def merge(run: Run, case: Case) -> None:
-    """Time the graph of all points of a case, and the merge of the graphs of two parts."""
+    """Time two ways to the graph of a case: building it, and merging the graphs of two parts."""
     truth = truth_of(run, case)
     given = {"recall": case.target, "seed": SEED}
     contestants: list[Contestant] = [

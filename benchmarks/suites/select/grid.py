@@ -1,9 +1,9 @@
 """Every named method over a grid of shapes, and ``auto`` compared with the best of them.
 
-The methods of a cell are timed on random data. The methods within CONTENDS of the best are also timed on descending
-rows, which are slow for methods with a running minimum. The table of ``auto`` is learnt from both times
-(``select_learn``), so that no cell is very slow. Then ``auto`` and the best named method are timed in turns; the bar is
-1.1 times the seconds of the latter.
+The methods of a cell (a shape, a k and a dtype) are timed on random data. The methods within CONTENDS of the best are
+also timed on descending rows, which are slow for methods with a running minimum. The table of ``auto`` is learnt from
+both times (``select_learn``), so that no cell is very slow. Then ``auto`` and the best named method are timed
+alternately; the bar is 1.1 times the seconds of the latter.
 
 ``other-float32`` is a second grid, with shapes between those of the first. Nothing is learnt from it, so it shows the
 quality of the table.
@@ -45,7 +45,7 @@ SIZES_N = {
 OTHER_K = (20, 100, 700)
 OTHER_ROWS = {"cuda": (3, 50, 700, 5000), "cpu": (3, 50, 1000)}
 OTHER_N = {"cuda": (3000, 60_000, 500_000), "cpu": (3000, 60_000, 500_000)}
-# Number of values in one cell.
+# Largest number of values in a cell.
 LARGEST = {"cuda": 2**30, "cpu": 2**26}
 GROUPS = (4, 8, 16, 32, 64)
 QUEUE_OPTIONS: tuple[dict[str, Any], ...] = (
@@ -67,7 +67,7 @@ class Shape(NamedTuple):
 
 
 def variants(device: str) -> list[tuple[str, dict[str, Any]]]:
-    """Return the named methods, each with the options that make sense for it."""
+    """Return the variants: every named method with each combination of its sensible options."""
     found = [(queue, options) for queue in ("insertion", "heap", "merge_queue") for options in QUEUE_OPTIONS]
     found += [("hierarchical", {"group": group}) for group in GROUPS]
     found += [("quick", {"unit": unit}) for unit in ("warp", "block")] if device == "cuda" else [("quick", {})]
@@ -77,7 +77,7 @@ def variants(device: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 def shapes(run: Run, dtype: str, *, learnt: bool = True) -> Iterator[Shape]:
-    """Return the cells of one dtype, smaller ones first: the cells from which ``auto`` learns, or the other grid."""
+    """Yield the cells of one dtype, small cells first, of the grid that ``auto`` learns from or of the other grid."""
     kind = run.device.kind
     seen = set()
     sizes_n, sizes_rows, sizes_k = (SIZES_N, SIZES_ROWS, SIZES_K) if learnt else (OTHER_N, OTHER_ROWS, OTHER_K)
@@ -91,7 +91,7 @@ def shapes(run: Run, dtype: str, *, learnt: bool = True) -> Iterator[Shape]:
 
 
 class History:
-    """The cells on which each variant was hopeless."""
+    """A record of the cells on which each variant was hopelessly slow."""
 
     def __init__(self) -> None:
         self._hopeless: dict[str, list[Shape]] = {}
@@ -104,7 +104,7 @@ class History:
                 self._hopeless.setdefault(name, []).append(shape)
 
     def hopeless(self, name: str, shape: Shape) -> Shape | None:
-        """Return a cell with the same rows, at most this n and k, on which the variant was hopeless."""
+        """Return a cell with as many rows, no larger n and no larger k, on which the variant was hopeless; or None."""
         for known in self._hopeless.get(name, []):
             if known[:2] == shape[:2] and known.n <= shape.n and known.k <= shape.k:
                 return known
@@ -112,7 +112,7 @@ class History:
 
 
 def cases() -> Iterator[Case]:
-    """Return a case for each dtype, and one for the other grid; they take long, so they run by name only."""
+    """Return a case for each dtype, and one for the other grid; all take long, so they run by name only."""
     for device in ("cpu", "cuda"):
         common: dict[str, Any] = {"data": "random", "metric": "", "rare": True}
         for dtype in DTYPES:
@@ -128,7 +128,7 @@ def grid(run: Run, case: Case) -> None:
 
 
 def other(run: Run, case: Case) -> None:
-    """Measure the other grid, from which nothing is learnt, on random rows only."""
+    """Measure the other grid, from which ``auto`` learns nothing, on random rows only."""
     _measure_cells(run, case, learnt=False)
 
 
@@ -193,7 +193,7 @@ def variant_name(method: str, options: Mapping[str, Any]) -> str:
 
 
 def _auto_rows(run: Run, case: Case, proof: Proof, best: tuple[str, dict[str, Any]]) -> list[Row]:
-    """Time ``auto`` and the best named method in turns, and judge ``auto``."""
+    """Time ``auto`` and the best named method alternately, and judge ``auto``."""
     ours, other = columns(proof, "auto", {}), columns(proof, *best) | {"stage": BESIDE}
 
     def work() -> dict[str, Any]:

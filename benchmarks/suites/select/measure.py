@@ -19,10 +19,11 @@ from ...harness.rows import Row
 from ...harness.run import Run, note_of, out_of_memory, say, seconds_of
 
 LIBRARIES = ("tonari", "numpy", "torch", "triton")
-# Seconds above which a call is timed only once, and above which it is not timed.
+# A call of more seconds than this is timed only once.
 LONG = 0.5
+# A call of more seconds than this is not timed.
 CAPS = {"cuda": 2.0, "cpu": 20.0}
-# In cases of papers, NumPy gets only this many rows, because it uses one thread; its time is scaled to all rows.
+# Number of rows that NumPy gets in the cases of papers, because it uses one thread; its time is scaled to all rows.
 NUMPY_ROWS = 16
 
 
@@ -60,7 +61,7 @@ def over(run: Run) -> bool:
 
 
 def size(run: Run, rows: int, n: int) -> tuple[int, int]:
-    """Return a shape, scaled down by the scale of this run."""
+    """Return (rows, n), scaled down by the scale of this run."""
     return max(1, round(rows * run.scale)), max(1, round(n * run.scale))
 
 
@@ -75,7 +76,7 @@ def call_of(run: Run, tensor: Any, k: int, method: str, options: dict[str, Any],
 
 
 def speed(run: Run, timing: Timing, nbytes: int) -> Row:
-    """Return columns about the seconds of a selection, and its bytes per second."""
+    """Return columns with the seconds of a selection and its bytes of input per second."""
     return seconds_of(timing) | {
         "extras": {
             "gbps": nbytes / timing.median / 1e9,
@@ -125,7 +126,7 @@ def measure(
     least: int = 3,
     most: int = 10,
 ) -> Row:
-    """Prove and time one selection; return columns about speed and proof, or a note."""
+    """Prove and time one selection; return columns about its speed and its proof, or a note."""
     tensor, k = proof.tensor, proof.k
     if method == "numpy":
         return numpy_scaled(run, tensor, k)
@@ -151,12 +152,12 @@ def measure(
 
 
 def estimate(run: Run, tensor: Any, k: int, method: str, options: dict[str, Any], nan: str) -> float:
-    """Return a lower bound of the seconds for all rows, from a call on the first rows; 0 if these are all rows."""
+    """Return a lower bound of a call's seconds, from a call on the first rows; 0 if there are no other rows."""
     part = run.device.slice_rows
     if len(tensor) <= part:
         return 0.0
     small = call_of(run, tensor[:part], k, method, options, nan)
-    small()  # compiles kernels
+    small()  # compiles the kernels before the timed call
     return run.device.whole(run.device.once(small), part, len(tensor))
 
 

@@ -1,6 +1,6 @@
 """The tables of the documents as data, by the names of their blocks; and, for each suite, the code that it measures.
 
-A paper's rows are in the file of the suite that it belongs to, and so are its tables.
+A paper's rows are in the results file of the suite that it belongs to, and its tables in the module of that suite.
 """
 
 from ...harness.report.table import Table

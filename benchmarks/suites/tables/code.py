@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Code that all methods use.
+# Paths of the code that all methods use.
 _SHARED = ("src/tonari/core", "src/tonari/inputs", "src/tonari/metrics", "native/core", "native/simd")
 _EXACT_CPU = ("src/tonari/exact/cpu", "native/exact", "native/select")
 _EXACT_CUDA = ("src/tonari/exact/cuda", "src/tonari/select/cuda", "src/tonari/cuda")
@@ -40,7 +40,7 @@ _CODE: dict[tuple[str, str], tuple[str, ...]] = {
     ("shards", "cuda"): ("src/tonari/shards", *_DESCENT_CUDA),
     ("select", "cpu"): _SELECT_CPU,
     ("select", "cuda"): _SELECT_CUDA,
-    # Exact search is timed in addition to the paper's method.
+    # In these papers' cases, exact search is timed in addition to the paper's method.
     ("tang2015", "cpu"): (*_SELECT_CPU, *_EXACT_CPU),
     ("tang2015", "cuda"): (*_SELECT_CUDA, "src/tonari/exact/cuda"),
     ("matsumoto2015", "cpu"): _SELECT_CPU,
@@ -49,7 +49,7 @@ _CODE: dict[tuple[str, str], tuple[str, ...]] = {
     ("komarov2014", "cuda"): (*_SELECT_CUDA, "src/tonari/exact/cuda"),
     ("gieseke2014", "cpu"): _KDTREE_CPU,
     ("gieseke2014", "cuda"): _KDTREE_CUDA,
-    # Updates of lists that only the paper has are in the benchmarks.
+    # The updates of lists that only the paper has are code of the benchmarks.
     ("wang2021", "cuda"): ("benchmarks/papers/wang2021", *_DESCENT_CUDA),
 }
 # Notes about stale rows name the code by its first path.

@@ -50,9 +50,9 @@ SKLEARN = {
 
 
 def _cpu(machine: Mapping[str, Any], isa: str) -> Table:
-    """Return the table of a machine and instruction set, compared with faiss, over all runs."""
+    """Return the table of one machine and instruction set: tonari and faiss, over all runs."""
     lines = [Line(label, {"case": case}) for label, case in CPU_CASES.items()]
-    if (machine, isa) == (XEON, "avx512"):  # cosine and l1 were not measured there
+    if (machine, isa) == (XEON, "avx512"):  # cosine and l1 were not measured on this machine
         lines = [line for line in lines if line.where["case"] != "metric-cosine"]
     else:
         lines.append(Line("l1, Gaussian × 128, compared with scikit-learn", {"case": "l1"}, SKLEARN))
@@ -84,7 +84,7 @@ BYTES, ONE = {"case": "graph-sift-u8"}, {"case": "one-query-1m"}
 
 
 def trillions(gflops: float) -> str:
-    """Write 10⁹ operations/s as 10¹² operations/s."""
+    """Return a number of 10⁹ operations/s as text, in 10¹² operations/s."""
     return f"{gflops / 1e3:.2f}"
 
 

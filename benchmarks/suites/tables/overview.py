@@ -1,4 +1,4 @@
-"""The table of README.md and of the start page."""
+"""The table that README.md and the start page of the documentation show."""
 
 # ruff: noqa: RUF001 (tables are written with the signs of mathematics)
 
@@ -20,12 +20,12 @@ def _timed(library: str, who: str) -> Kind:
 
 
 def _line(label: str, ours: Mapping[str, Any], beside: str, *others: Kind) -> Line:
-    """Return a line: tonari's seconds in the newest run that also has the peer `beside`, and the cells of peers."""
+    """Return a line: tonari's seconds in the newest run that also has the peer `beside`, then the peers' cells."""
     return Line(label, ours, {TONARI: seconds({"who": beside}, bold=True), OTHERS: joined(*others, by=", ")})
 
 
 def _wrong(library: str, who: str) -> Kind:
-    """Show a peer's name and its recall in the same run."""
+    """Show a peer's name and its recall in the newest run."""
     return joined(text(f"{library}: recall"), asking(recall_alone(".3f"), who=who), by=" ")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Suite, and a shell pattern of cases.
+# Pairs of a suite and a shell pattern for names of its cases.
 QUOTED: tuple[tuple[str, str], ...] = (
     ("exact_cuda", "screen-attempts"),  # docs/cuda.md, "Variants of the screen"
     ("exact_cuda", "contracted-*"),  # docs/cuda.md, "Fewer dimensions"

@@ -10,6 +10,7 @@ pairing.py     pairs
 mutual.py      mutual_neighbors
 farthest.py    farthest
 shards.py      build_graph, build_neighbors: for more points than fit in memory
+planning/      plan, explain, warm: for use before a search
 verifying.py   verify: compares the answer of another library with the exact answer
 
 A function first inspects its metric and its rows. If the caller defines the distances, given/ computes the answer; if
@@ -17,5 +18,5 @@ the rows are sparse, sparse/ does. arguments/ handles shared arguments that tran
 points that may be found (filters), or change the results (ties, gradients). one_radius.py prepares rows for the
 clustering estimators in `tonari.estimators`.
 
-`plan` and `explain` are in `tonari.methods`, `select_k` in `tonari.select`.
+`select_k` is in `tonari.select`.
 """

@@ -18,8 +18,8 @@ from tonari.api.sparse.answers import are_sparse, refuse_for_sparse, sparse_grap
 from tonari.core.plan import Plan
 from tonari.core.process.floats import in_default_floats
 from tonari.core.results.radius_neighbors import RadiusNeighbors
+from tonari.filters.answers.ties import are_all
 from tonari.filters.arguments import Given
-from tonari.filters.ties import are_all
 from tonari.graph.building.approximate import GraphOptions
 from tonari.graph.building.build import build_allowed, build_lists, refuse_options
 from tonari.graph.building.changed_rows import on_compared_rows

@@ -110,9 +110,10 @@ def _last(lists: Lists) -> Any:
 
 
 def _in_blocks(rows: Any, k: int, size: int, call: Call, bar: Progress) -> Any:
-    """Return the k-th distance of every row, for which the rows are searched block by block in points prepared once."""
+    """Return the k-th distance of every row: prepare the rows as points once, and search them block by block."""
     n, those, out = len(rows), Points(rows, call), None
-    made = those.decided(rows[:size], k + 1, False)  # before points are prepared, so that a refusal counts their memory
+    # Plan before preparing, so that BudgetExceeded counts the memory of the prepared points too.
+    made = those.decided(rows[:size], k + 1, False)
     prepared = made.method.prepare(rows, made.plan, call.progress) if made.prepared is None else made.prepared
     for begin in range(0, n, size):
         part = slice(begin, min(begin + size, n))

@@ -15,7 +15,8 @@ from tonari.core.errors import Unsupported
 from tonari.core.process.floats import in_default_floats
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.pairs import Pairs
-from tonari.filters.rules import are_among, distinct
+from tonari.filters.excluded import distinct
+from tonari.filters.rules import are_among
 from tonari.methods.call import Call
 from tonari.methods.options import Options, SearchOptions, columns_of, shares
 from tonari.methods.rows.points import Points
@@ -92,7 +93,7 @@ def mutual_neighbors(
     columns, options = columns_of(shared), Options.of(metric, shared)
     empty = [np.ndim(points) == 2 and np.shape(points)[0] == 0 for points in (points_a, points_b)]
     if any(empty):
-        ways = (points_b, points_a) if empty[1] else (points_a, points_b)  # only queries may be empty
+        ways = (points_b, points_a) if empty[1] else (points_a, points_b)  # only an array of queries may be empty
         if all(empty):
             inputs.check_count(k, "k")
             ways, k = (points_a, _one_row(points_b)), 1

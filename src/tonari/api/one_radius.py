@@ -84,13 +84,13 @@ class OneRadius:
 
     @in_default_floats
     def lists(self, ids: npt.NDArray[np.int64]) -> RadiusNeighbors:
-        """Find the rows within the radius of some rows, themselves included."""
+        """Find the rows within the radius of each of the rows `ids`, itself included."""
         found = self._points.within(inputs.rows_at(self._rows, ids), self._limits[ids], False)
         return RadiusNeighbors(*(np.asarray(inputs.to_host(part)) for part in found))
 
     @in_default_floats
     def pairs(self, part: slice) -> Pairs:
-        """Find the pairs of consecutive rows with later rows."""
+        """Find all pairs of a row in the slice `part` and a later row within the radius."""
         found = pairs_of(self._points.pairs(part, self._limits, False), part.start)
         return Pairs(*(np.asarray(inputs.to_host(each)) for each in found))
 
@@ -117,10 +117,10 @@ class SparseOneRadius:
         return self._among.count(self._rows, self._limits)
 
     def lists(self, ids: npt.NDArray[np.int64]) -> RadiusNeighbors:
-        """Find the rows within the radius of some rows, themselves included."""
+        """Find the rows within the radius of each of the rows `ids`, itself included."""
         return self._among.within(self._rows.take(ids), self._limits[ids])
 
     def pairs(self, part: slice) -> Pairs:
-        """Find the pairs of consecutive rows with later rows."""
+        """Find all pairs of a row in the slice `part` and a later row within the radius."""
         found = self._among.within(self._rows, self._limits, own=True, later=True, rows=part)
         return pairs_of(found, part.start)

@@ -24,7 +24,7 @@ from tonari.core.results.pairs import Pairs, pairs_of
 from tonari.core.trail import recording
 from tonari.filters.arguments import shared_mask, window_of
 from tonari.filters.scope import Scope
-from tonari.io.pairs import SUFFIXES, write_pairs
+from tonari.io.neighbors.pairs import SUFFIXES, write_pairs
 from tonari.methods import repeated
 from tonari.methods.call import Call
 from tonari.methods.options import Options, SearchOptions, shares
@@ -125,7 +125,7 @@ def pairs(
     if path is None:
         if window is None:
             found = wanted.pairs(slice(0, len(rows)), progress)
-        else:  # block by block, since the window may drop most pairs that a block finds
+        else:  # in blocks, to save memory: the window may drop most pairs
             with Progress(progress, total=len(rows), seconds=None, label="pairs", unit="row") as bar:
                 blocks = list(_blocks(wanted.found, len(rows), bar)) or [wanted.pairs(slice(0, 0), False)]
             found = Pairs(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
@@ -171,11 +171,11 @@ class _Wanted(NamedTuple):
     window: int | None
 
     def found(self, rows: slice) -> Pairs:
-        """Find the pairs of a block of rows with later rows, without showing progress."""
+        """Find all pairs of a row in the slice `rows` and a later row, without showing progress."""
         return self.pairs(rows, False)
 
     def pairs(self, rows: slice, progress: ProgressLike) -> Pairs:
-        """Find the pairs of some rows with later rows.
+        """Find all pairs of a row in the slice `rows` and a later row.
 
         The arrays are of the library of the points; without points they are NumPy arrays.
         """
@@ -193,7 +193,7 @@ class _Wanted(NamedTuple):
 
 
 def _blocks(find: Callable[[slice], Pairs], n: int, bar: Progress) -> Iterator[Pairs]:
-    """Yield the pairs of block after block; the number of pairs in a block determines the length of the next."""
+    """Yield the pairs that `find` finds in block after block of rows; their number decides the next block's length."""
     begin, size = 0, tuning.PAIRS_FIRST_ROWS
     while begin < n:
         rows = slice(begin, min(begin + size, n))

@@ -16,8 +16,8 @@ from tonari.core.plan import Plan
 from tonari.core.process.floats import in_default_floats
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors
+from tonari.filters.answers.ties import are_all
 from tonari.filters.arguments import Given
-from tonari.filters.ties import are_all
 from tonari.methods import repeated
 from tonari.methods.answer import answer, check_plan, on_side_of
 from tonari.methods.call import Call
@@ -271,7 +271,7 @@ def search(
 
 
 def _keep(call: Call, decision: Decision, queries: Any, points: Any) -> None:
-    """Cache how to answer an equal call, unless the points of this call are prepared for later calls."""
+    """Cache functions to repeat a call, unless its decision has prepared points, which an equal call may not have."""
     if decision.prepared is None:
         quick = repeated.quick_search(call, decision, queries, points)
         repeated.keep(decision, (queries, points), quick, repeated.answered(call, decision))

@@ -13,7 +13,7 @@ from tonari.core.errors import Unsupported
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
-from tonari.graph.directory import LARGEST_MATRIX, open_neighbors
+from tonari.graph.files.directory import LARGEST_MATRIX, open_neighbors
 from tonari.graph.knn_graph import KNNGraph
 from tonari.methods.options import MetricOptions, Options, columns_of, shares
 from tonari.methods.rows.where import may_take_fewer
@@ -21,7 +21,7 @@ from tonari.metrics import get_metric
 from tonari.metrics.changes.change import Change, change_for
 from tonari.metrics.names import is_own
 from tonari.nn_descent.plan import check_recall, check_seed
-from tonari.nn_descent.planner import RECALL
+from tonari.nn_descent.planning.planner import RECALL
 from tonari.nn_descent.updates import check_name, refuse_on_cpu
 from tonari.shards.build import Executor, Request, build
 from tonari.shards.changed import ChangedSource
@@ -275,7 +275,7 @@ def build_neighbors(
 
 
 def _change(metric: Any, shared: Mapping[str, Any]) -> Change | None:
-    """Return the change of rows that a metric requires; refuse metrics that builds do not support."""
+    """Return the transformation of rows that a metric requires, or None; refuse metrics that builds do not support."""
     record = get_metric(metric)
     if record.missing:
         raise Unsupported(
@@ -293,12 +293,12 @@ def _change(metric: Any, shared: Mapping[str, Any]) -> Change | None:
 
 
 def _base(metric: Any, change: Change | None) -> str:
-    """Return the name of the metric that compares the rows."""
+    """Return the name of the metric that compares rows after their transformation, if there is one."""
     return get_metric(metric).name if change is None else change.base
 
 
 def _compared(rows: Source, change: Change | None) -> Source:
-    """Return the source of the rows that are compared."""
+    """Return a source of the transformed rows; the source `rows` itself without a transformation."""
     return rows if change is None else ChangedSource(rows, change)
 
 

@@ -15,7 +15,7 @@ from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import Progress
 from tonari.core.results.neighbors import Neighbors, index_dtype
-from tonari.filters import asking
+from tonari.filters.answers import asking
 from tonari.filters.rules import Rules
 from tonari.filters.scope import on_host
 from tonari.graph.building.build import build_lists
@@ -125,7 +125,7 @@ def mutual_reachability_tree(
 
 
 class _Known(NamedTuple):
-    """A k-d tree of the points, and the plan by which it was built."""
+    """A k-d tree of the points, and its plan."""
 
     tree: Tree
     plan: TreePlan
@@ -151,7 +151,7 @@ def _tree_of(rows: Any, call: Call, made_by: str) -> _Known | None:
 
 
 def _searcher(points: Any, call: Call) -> Search:
-    """Return a function that finds for some points their nearest points in other components.
+    """Return a function that finds, for each of some points, its nearest points in other components.
 
     A call with few rows searches points that the first such call prepared. A call with many rows chooses its own
     method, since the rows then belong to large components and their neighbours are far away; if memory is limited, it

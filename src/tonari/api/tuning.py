@@ -5,17 +5,17 @@ AROUND = 64  # most removed points that stay in a segment; each search finds and
 SMALL = 1024  # shorter segments are merged: packing this many rows takes as long as a few searches
 
 # Case: spanning blobs, cube on cpu. Chosen on: not recorded.
-LISTED_MORE = 6  # neighbours listed beyond the min_samples-th, for the first rounds of merging [3, 6, 12]
+LISTED_MORE = 6  # neighbours listed beyond the min_samples-th, for the first rounds of merging components [3, 6, 12]
 WALKED_VALUES = 1 << 17  # for points of up to this many values, a k-d tree finds the spanning tree [1 << 14, 1 << 17]
-MANY = 0.05  # if more than this share of the points search at once, all points are searched [0.02, 0.05, 0.1]
+MANY = 0.05  # searches for more than this share of the points choose their own method [0.02, 0.05, 0.1]
 
-# Not measured: bounds of memory.
+# Not measured: bounds on memory.
 KTH_HELD = 1 << 24  # neighbours in memory at once for the k-th distances
 PAIRS_FIRST_ROWS = 8_192  # rows of the first block in a search for pairs
-PAIRS_LEAST_ROWS = 256  # fewest rows of such a block
-PAIRS_HELD = 1 << 23  # target number of pairs in such a block
+PAIRS_LEAST_ROWS = 256  # fewest rows of a block in a search for pairs
+PAIRS_HELD = 1 << 23  # target number of pairs that a block of rows finds
 COUNTS_CHECKED = 1 << 20  # target number of distances in a block that is checked for overflow
-PAIRS_GROWTH = 8  # a block has at most this many times the rows of the one before
+PAIRS_GROWTH = 8  # largest ratio of the numbers of rows in two successive blocks of a search for pairs
 
 # Not measured.
 CHECKED_SLICES = 4  # slices of rows on disk to compare with checksums if the file has its old size and time

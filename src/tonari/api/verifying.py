@@ -12,10 +12,10 @@ from tonari import inputs
 from tonari.api.given.call import GivenCall
 from tonari.api.given.replacing import is_given
 from tonari.api.searching import search
-from tonari.core.draws import Purpose, generator
 from tonari.core.errors import Unsupported
 from tonari.core.process.floats import in_default_floats
 from tonari.core.results.neighbors import Neighbors
+from tonari.core.rows.draws import Purpose, generator
 from tonari.given.cpu.nearest import nearest
 from tonari.given.plan import plan_given
 from tonari.given.values import MatrixValues
@@ -157,7 +157,7 @@ is 12 (row 2, point 3: 16 given, 4 exact)
 
 
 def _verify_given(call: GivenCall, indices: Any, distances: Any, *, own: bool, sample: int, seed: int) -> Verification:
-    """Compare lists with the exact neighbours by the caller's distances; those of points to themselves are not read."""
+    """Compare lists with the exact neighbours by distances that the caller defines, except from a point to itself."""
     values = call.values
     listed = _listed(indices, values.m, "points" if own else "queries")
     numbers = _given(distances, listed.shape)
@@ -206,7 +206,7 @@ def _rows(x: Any, name: str, bits: bool) -> Any:
 
 
 def _taken(rows: Any, ids: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-    """Copy the rows of these numbers to host memory."""
+    """Copy the rows at the row numbers `ids` to host memory."""
     return inputs.held(inputs.to_host(inputs.rows_at(rows, ids)))
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
-from tonari.filters import asking
+from tonari.filters.answers import asking
 from tonari.filters.arguments import Given
 from tonari.methods import repeated
 from tonari.methods.call import Call
@@ -19,7 +19,7 @@ from tonari.methods.rows.points import DecidedPoints, Points
 
 
 class Verb(NamedTuple):
-    """How a public function computes its result from prepared points, to answer an equal call without planning.
+    """The way a public function computes its result from prepared points, cached to repeat calls without planning.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class WithinCall(NamedTuple):
         return cls(rows, Points(base, call), limits)
 
     def decided(self, verb: Verb | None) -> WithinCall:
-        """Choose the method and the plan of a search without filters, and cache how equal calls are answered.
+        """Choose the method and the plan of a search without filters, and cache functions to repeat the call.
 
         Without `verb` (how the public function computes its result) or without queries, return this record unchanged.
         """
@@ -73,7 +73,7 @@ class WithinCall(NamedTuple):
             return self
         made = those.decided_within(rows, limits, those.call.progress)
         if not those.call.place.devices:
-            self._keep(verb, made.decision._replace(prepared=None))  # an equal call has other points
+            self._keep(verb, made.decision._replace(prepared=None))  # a repeated call brings its own points
         return self._replace(points=made)
 
     def _keep(self, verb: Verb, decision: Decision) -> None:

@@ -16,8 +16,8 @@ from tonari.costs.model import bits_seconds
 from tonari.inputs.overrides import check_overrides
 from tonari.metrics import BIT_METRICS
 
-LANES, WORD = 16, 4  # points in a packed group, and bytes of a word: native/bits/pack.hpp
-MOST_BYTES, MOST_POINTS = 1 << 21, (1 << 33) - 1  # the longest rows and the most points: native/bits/value.hpp
+LANES, WORD = 16, 4  # points in a packed group, bytes in a word; as in native/bits/pack.hpp
+MOST_BYTES, MOST_POINTS = 1 << 21, (1 << 33) - 1  # largest row in bytes, number of points; as in native/bits/value.hpp
 
 OVERRIDES = {
     "query_block": Override("queries per task"),
@@ -141,7 +141,7 @@ def _made(problem: Problem, isa: str, threads: int, block: int, work: float, pac
     blocks = -(-m // block)
     parts = min(groups, -(-threads // blocks))
     running = min(threads, blocks * parts) if parts == 1 else parts * blocks
-    # Bytes of a query in a task: a list whose capacity grows by doubling, the query's words, and its limit.
+    # Bytes of a query in a task: its neighbour list, whose capacity grows by doubling, its words, and its limit.
     row = 2 * 8 * (2 * k + tuning.SPARE_PAIRS) + words * WORD + 64
     return BitsPlan(
         **problem.plan_fields(),

@@ -12,7 +12,7 @@ BLOCK_ON_CUDA = 4096  # the most queries in a block, which stay in the second-le
 PAIRS = 1 << 29  # the most pairs whose values are in memory at once
 UNPACKED_BYTES = 1 << 30  # the most bytes of the unpacked points, and of the unpacked queries
 SELECTING_BYTES = 1 << 30  # scratch memory of a selection, which processes rows in blocks
-WIDER = 8  # if memory is short, slabs are halved until they have this many times a block's rows, and then blocks too
+WIDER = 8  # if memory is short, slabs are halved down to this multiple of a block's rows, then both are halved
 STEP_SECONDS = 2.5e-4  # seconds to launch the comparison of a block with a slab, about twelve kernels
 
 # Not measured.

@@ -25,7 +25,7 @@ from tonari.shards.state import bytes_of
 
 logger = logging.getLogger("tonari")
 
-# The arrays in an .npz file with a graph, with neighbours, and with lists of different lengths.
+# Names of the arrays in three kinds of .npz files: a graph, neighbours, and neighbour lists of different lengths.
 _GRAPH = {"about", "indices", "distances"}
 _NEIGHBORS = {"indices", "distances"}
 _LISTS = {"indptr", "indices", "distances"}
@@ -87,7 +87,7 @@ def _where_to_look(error: click.ClickException) -> str:
 
 
 def _describe(error: BaseException) -> str:
-    if isinstance(error, OSError) and error.strerror:  # an error of the operating system
+    if isinstance(error, OSError) and error.strerror:  # the operating system's message
         return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
     return str(error) or ("out of memory" if isinstance(error, MemoryError) else type(error).__name__)
 
@@ -140,7 +140,7 @@ def kind_of(path: Path) -> Literal["graph", "index", "neighbours", "lists", "poi
 
 
 def emit(facts: dict[str, Any], text: str, *, as_json: bool, inputs: Inputs | None = None) -> None:
-    """Print the result, `facts` as one JSON object or else `text`, together with the description of the input files."""
+    """Print a result and the description of its input files: `facts` as one JSON object with `as_json`, else `text`."""
     if inputs is not None and inputs.facts:
         facts, text = facts | {"read": inputs.facts}, inputs.text + text
     say(json.dumps(facts, allow_nan=False) if as_json else text)

@@ -44,7 +44,7 @@ def check_points(points: Path, key: str | None, graph: Path) -> None:
 
 @contextlib.contextmanager
 def told(folder: Path, *, force: bool) -> Iterator[None]:
-    """Print to stderr a build's plan before it starts, its warnings, and, after Ctrl-C, the command that resumes it."""
+    """Print to stderr, for a build in the ``with`` block: its plan, its warnings, and after Ctrl-C how to resume it."""
     try:
         with _plans_as_lines(), _common.warnings_as_lines():
             yield

@@ -55,13 +55,13 @@ named_metric = _checked(lambda name: None if name is None else get_metric(name).
 
 
 def _verbose(context: click.Context, parameter: click.Parameter, count: int) -> None:
-    if count:  # Program.main removes the handler
+    if count:  # the handler stays until Program.main removes it
         logger.addHandler(log_handler())
         logger.setLevel(logging.INFO if count == 1 else logging.DEBUG)
 
 
 def file_argument(name: str) -> Callable[[Decorated], Decorated]:
-    """Declare an argument for an input file, whose existence and contents its reader checks later."""
+    """Declare an argument for an input file; the function that reads the file checks that it exists and is valid."""
     return click.argument(name, metavar=name.upper(), type=click.Path(path_type=Path))
 
 

@@ -46,7 +46,7 @@ def column_options(command: Decorated) -> Decorated:
 
 
 def inputs_option(command: Callable[..., None]) -> Callable[..., None]:
-    """Declare --columns and --drop, and --id for commands that have it; the command receives them as `read`."""
+    """Declare --columns and --drop; pass them, and --id if the command declares it, as the Inputs object `read`."""
 
     @functools.wraps(command)
     def with_inputs(

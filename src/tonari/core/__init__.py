@@ -3,12 +3,9 @@
 method.py      the interface of all methods; on_cpu.py: the base class of methods on the CPU
 problem.py     the search or graph that a method solves; plan.py: the fields that all plans have
 trail.py       the record of a call: its plan, later choices and attempts
-listed.py      searches in which each query has its own list of points
-allowed.py     the points that each query of a radius search may find
-draws.py       random numbers, one stream for each purpose
 errors.py      exceptions with different meanings for callers; hints.py: hints for names of other libraries
-slices.py      splits ranges of rows into slices of a given size
 units.py       units of memory, texts for durations; tuning.py: tuned numbers for threads and waiting times
+rows/          rows in slices, drawn at random, listed or allowed for each query
 results/       the results of public functions: neighbours, neighbours within a radius, pairs
 process/       the calling process: threads, progress, caches, exit, floats, instruction set, free memory
 """

@@ -46,8 +46,8 @@ def search_listed(
 class Allowed:
     def __init__(
         self, m: int, n: int, mask: _Uint8 | None, packed: bool, query_groups: _Int64 | None,
-        point_groups: _Int64 | None, same: bool, excluded: _Int64 | None, window: int, rows: _Int64 | None,
-        ids: _Int64 | None,
+        point_groups: _Int64 | None, same: bool, excluded: _Int64 | None, begins: _Int64 | None, window: int,
+        copies: bool, rows: _Int64 | None, ids: _Int64 | None,
     ) -> None: ...  # fmt: skip
     def of_rows(self, rows: _Int64) -> Allowed: ...
     def fill(self, table: _Uint8) -> None: ...

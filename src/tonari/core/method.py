@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core.errors import Unsupported
-from tonari.core.listed import Listed
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
+from tonari.core.rows.listed import Listed
 
 Quick: TypeAlias = Callable[[Any, Any], Any]
 

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.draws import Purpose, generator
 from tonari.core.errors import Unsupported
+from tonari.core.rows.draws import Purpose, generator
 from tonari.cuda.launch import launch
 
 ROWS, WIDTH = 64, 128  # the test has ROWS queries and ROWS points, of WIDTH columns

@@ -19,7 +19,7 @@ from tonari.estimators.bases.searching import Searching
 from tonari.estimators.settings import check_radius
 from tonari.inputs import check_count, parse_memory
 
-_ROW_BYTES = 128  # bytes per row of the arrays that exist during a whole fit: counts, weights, components, labels
+_ROW_BYTES = 128  # bytes per row for counts, weights, components and labels, which exist during the whole fit
 
 
 class DBSCAN(ClusterMixin, Searching):
@@ -146,7 +146,7 @@ class _Clustering:
             self._counts = self._rows.counts()
 
     def core_rows(self, min_samples: int, weights: npt.NDArray[Any] | None) -> npt.NDArray[np.bool_]:
-        """Return a mask of the rows with at least `min_samples` neighbours, or that sum of neighbours' weights."""
+        """Return a mask of the core rows: their neighbours' number, or sum of weights, is at least `min_samples`."""
         if weights is None:
             core: npt.NDArray[np.bool_] = self._counts >= min_samples
             return core
@@ -158,7 +158,7 @@ class _Clustering:
     def labels(self, core: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
         """Return the cluster of each row, -1 for noise, from the mask of core rows."""
         ids = np.flatnonzero(core)
-        labels = np.full(len(core), len(ids))  # above all labels: not in a cluster yet
+        labels = np.full(len(core), len(ids))  # rows in no cluster yet have a label above all ids
         components, place = Components(len(ids)), np.cumsum(core) - 1
         for left, right in self._pairs():
             both = core[left] & core[right]
@@ -173,14 +173,14 @@ class _Clustering:
     def _lists(
         self, ids: npt.NDArray[np.int64]
     ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.integer[Any]]]]:
-        """Yield, block by block, all neighbours of the rows `ids`: row numbers of the row and of the neighbour."""
+        """Yield, block by block, all pairs of a row in `ids` and a neighbour of it, as two arrays of row numbers."""
         for part in self._budget.blocks(self._counts[ids], self._rows.row_bytes):
             with self._budget.refusals():
                 found = self._rows.lists(ids[part])
             yield np.repeat(ids[part], np.diff(found.indptr)), found.indices
 
     def _pairs(self) -> Iterator[tuple[npt.NDArray[np.integer[Any]], npt.NDArray[np.integer[Any]]]]:
-        """Yield, block by block, the row numbers of all pairs of neighbours, each pair once."""
+        """Yield, block by block, all pairs of neighbours, each pair once, as two arrays of row numbers."""
         for part in self._budget.blocks(self._counts):
             with self._budget.refusals():
                 found = self._rows.pairs(part)

@@ -158,7 +158,7 @@ class KNNImputer(impute.KNNImputer):
         return filled
 
     def _donors(self, found: Neighbors, there: npt.NDArray[np.bool_], everything: bool) -> tuple[Neighbors, Any]:
-        """Select from each list of neighbours the nearest ones that have a number in a column.
+        """Select from each neighbour list the nearest rows that have a value in the column to fill.
 
         Parameters
         ----------

@@ -13,15 +13,15 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from tonari.core.results.neighbors import Neighbors
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.estimators.answers.votes import Float64, Values, rows_at_once
 from tonari.estimators.bases.nearest import Nearest
 from tonari.inputs import parse_memory
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 _AUTO_OFFSET = -1.5  # scikit-learn's offset for contamination="auto"
-_TINY = 1e-10  # scikit-learn adds this to a mean distance, so that copies have a finite density
-_INCORRECT = -1e7  # below this negative factor scikit-learn warns about copies
+_TINY = 1e-10  # added to mean distances, as in scikit-learn, so that duplicate rows have a finite density
+_INCORRECT = -1e7  # scikit-learn warns about duplicate rows if a negative outlier factor is below this
 
 
 def _for_novelty(wanted: bool, reason: str) -> Callable[[_Method], _Method]:

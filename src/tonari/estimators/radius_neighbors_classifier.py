@@ -12,7 +12,7 @@ from tonari.estimators.answers.votes_within import shares_within, winners_within
 from tonari.estimators.bases.classifying import Classifying
 from tonari.estimators.bases.predicting_within import PredictingWithin
 
-_NAMED = 5  # the most rows that an error message lists
+_NAMED = 5  # largest number of rows that an error message lists
 
 
 class RadiusNeighborsClassifier(Classifying, PredictingWithin):
@@ -168,7 +168,7 @@ class RadiusNeighborsClassifier(Classifying, PredictingWithin):
         return made if self.outputs_2d_ else made[0]
 
     def _refuse(self, outliers: Values) -> None:
-        """Raise an error that lists the outliers, rows without votes, if `outlier_label` is None."""
+        """Raise an error that lists the outliers, which are rows without votes, if `outlier_label` is None."""
         if self.outlier_label_ is None and outliers.any():
             rows = np.flatnonzero(outliers)
             more = f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else ""

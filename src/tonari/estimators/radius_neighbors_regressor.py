@@ -70,7 +70,7 @@ class RadiusNeighborsRegressor(MultiOutputMixin, RegressorMixin, PredictingWithi
         return self
 
     def predict(self, X: Any) -> Values:
-        """Return the weighted mean of the values within the radius, float64 of the shape (n_queries, ...) of y.
+        """Return the weighted mean of the neighbours' values, float64 of shape (n_queries,) or (n_queries, n_outputs).
 
         For a row without neighbours the mean is NaN, and a warning is issued.
 

@@ -12,10 +12,11 @@ from tonari.core.process.workers import default_threads
 from tonari.metrics import CHANGED, METRICS, get_metric
 from tonari.metrics.names import MINKOWSKI, is_function, name_of_function, powers
 
-DTYPES = (np.float64, np.float32, np.float16, np.uint8, np.int8)  # of dense rows; other dtypes become float64
-SPARSE_DTYPES = (np.float64, np.float32)  # of the values of sparse rows
+# Dtypes of dense rows that are searched without a conversion; rows of other dtypes are converted to float64.
+DTYPES = (np.float64, np.float32, np.float16, np.uint8, np.int8)
+SPARSE_DTYPES = (np.float64, np.float32)  # accepted dtypes of the values of sparse rows
 _METHODS = {"auto": "auto", "brute": "exact", "kd_tree": "kdtree"}
-_LEAF_SIZE = 30  # scikit-learn's default
+_LEAF_SIZE = 30  # scikit-learn's default of `leaf_size`, the only accepted value
 _MOST_JOBS = 2**31
 
 # Keys of `metric_params` in scikit-learn, and the names of the corresponding arguments of tonari.

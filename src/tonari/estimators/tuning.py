@@ -7,6 +7,6 @@ ENTRIES = 1 << 18  # the largest number of labels, sums or values in one block o
 RADIUS_ENTRIES = 1 << 19  # the most neighbours of a block of queries if `memory` is None [1 << 17, 1 << 19, 1 << 21]
 
 # Not measured.
-FEW_CLASSES = 8  # with at most this many classes per neighbour, votes are summed for all classes instead of sorted
-UNCOUNTED_ROWS = 1024  # a radius search does not count points first if lists of all points fit for this many rows
-IMPUTED_SPARE = 1.5  # factor on the number of neighbours to search, as some may lack a number in the column
+FEW_CLASSES = 8  # up to this ratio of classes to k, votes are summed for each class; above it, labels are sorted
+UNCOUNTED_ROWS = 1024  # a radius search skips its count if memory has room for this many lists of all points
+IMPUTED_SPARE = 1.5  # ratio of searched to needed neighbours, as some may lack a value in the column to fill

@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.filters import tuning
-from tonari.filters.listed import in_room
-from tonari.filters.rules import Ids, Rules, distinct
+from tonari.filters.excluded import Excluded
+from tonari.filters.rules import Ids, Rules
 from tonari.filters.shared import SharedMask
 
 GROUPS = ("same", "other")
@@ -128,12 +127,12 @@ def _host(x: Any, name: str) -> npt.NDArray[Any]:
     inputs.refuse_masked(x, name)
     try:
         return np.asarray(inputs.to_host(x))
-    except ValueError as error:  # rows of different lengths; NumPy's message does not name the argument
+    except ValueError as error:  # rows of different lengths; NumPy's message lacks the argument's name
         raise ValueError(f"{name}: rows differ in length, expected an array") from error
 
 
 def _masks(where: Any, m: int, n: int, noun: str) -> tuple[SharedMask | None, npt.NDArray[Any] | None]:
-    """Check `where` and return it as a mask for all queries or as a mask for each query; the other one is None."""
+    """Check `where`; return a mask for all queries and a mask for each query, of which at most one is not None."""
     if where is None:
         return None, None
     there = inputs.place_of(where, "where") is not None
@@ -165,49 +164,25 @@ def _numbers(x: Any, count: int, name: str) -> Ids:
     return np.require(array, np.int64, ["C", "A"])
 
 
-def _excluded(exclude: Any, m: int, n: int) -> Ids:
-    """Check `exclude` and return the excluded pairs as numbers query * n + point, ascending and distinct."""
+def _excluded(exclude: Any, m: int, n: int) -> Excluded:
+    """Check the lists in `exclude`, and return them without sorting them."""
     indptr, ids = _lists(exclude, m)
-    if len(ids) and not 0 <= ids.min() <= ids.max() < n:
+    if len(ids) and ids.view(np.uint64).max() >= n:  # a negative id is a huge uint64
         bad = np.flatnonzero((ids < 0) | (ids >= n))
         row = int(np.searchsorted(indptr, bad[0], "right")) - 1
         raise ValueError(
             f"exclude: the list of query {row} has {ids[bad[0]]}, expected numbers of points, 0 to {n - 1}"
         )
-    lengths = np.diff(indptr)
-    for block in in_room(lengths, tuning.TABLE_BLOCK):
-        pairs = ids[indptr[block.start] : indptr[block.stop]]
-        _sort_lists(pairs, lengths[block])
-        pairs += np.repeat(np.arange(block.start, block.stop) * n, lengths[block])
-    return distinct(ids, in_place=True)
-
-
-def _sort_lists(ids: Ids, lengths: Ids) -> None:
-    """Sort each of several concatenated lists in place, provided that their lengths are similar.
-
-    This is faster than sorting all pairs at once. If the lengths differ much, nothing is sorted, and :func:`distinct`
-    does it later.
-    """
-    width, rows = int(lengths.max(initial=0)), len(lengths)
-    if width < 2 or width * rows > 2 * len(ids):
-        return
-    if width * rows == len(ids):
-        ids.reshape(rows, width).sort(axis=1)
-        return
-    present = np.arange(width) < lengths[:, None]
-    table = np.full((rows, width), np.iinfo(np.int64).max)
-    table[present] = ids
-    table.sort(axis=1)
-    ids[:] = table[present]
+    return Excluded(indptr, ids, n)
 
 
 def _lists(exclude: Any, m: int) -> tuple[Ids, Ids]:
-    """Check `exclude` and return it as indptr and a new array of point numbers, like the arrays of a CSR matrix."""
+    """Return `exclude` as indptr and row numbers of points, as in a CSR matrix; they may share its memory."""
     if isinstance(exclude, tuple):
         if len(exclude) != 2:
             raise ValueError(f"exclude: a tuple is a pair (indptr, indices), but this one has {len(exclude)} items")
         ids = _host(exclude[1], "exclude[1]")
-        indptr, ids = _numbers(exclude[0], m + 1, "exclude[0]"), _numbers(ids, ids.size, "exclude[1]").copy()
+        indptr, ids = _numbers(exclude[0], m + 1, "exclude[0]"), _numbers(ids, ids.size, "exclude[1]")
         if indptr[0] != 0 or indptr[-1] != len(ids) or (np.diff(indptr) < 0).any():
             raise ValueError(f"exclude[0]: expected numbers that ascend from 0 to {len(ids)}, the length of exclude[1]")
         return indptr, ids
@@ -227,8 +202,7 @@ def _lists(exclude: Any, m: int) -> tuple[Ids, Ids]:
     if len(rows) != m:
         raise ValueError(f"exclude: expected {m} lists, one for each query, got {len(rows)}")
     if isinstance(rows, np.ndarray) and rows.dtype.kind in "iu" and rows.dtype != np.uint64:
-        ids = np.sort(rows, axis=1).ravel()  # ten times as fast as sorting all pairs, for short rows
-        return np.arange(m + 1) * rows.shape[1], _numbers(ids, rows.size, "exclude")
+        return np.arange(m + 1) * rows.shape[1], _numbers(rows.ravel(), rows.size, "exclude")
     lists = [_host(row, f"exclude[{i}]") for i, row in enumerate(rows)]
     lists = [row if row.size else np.empty(0, np.int64) for row in lists]
     parts = [_numbers(row, row.size, f"exclude[{i}]") for i, row in enumerate(lists)]

@@ -20,8 +20,9 @@ from tonari.core.process.progress import Progress
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import current, decided, part
 from tonari.filters import tuning
+from tonari.filters.excluded import distinct
 from tonari.filters.listed import PAIR, by_table, row_bytes
-from tonari.filters.rules import Ids, Rules, distinct
+from tonari.filters.rules import Ids, Rules
 from tonari.filters.scope import Scope, on_host
 
 
@@ -45,7 +46,7 @@ def by_dropping(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbo
                 rows, started = some[begin : begin + step], time.perf_counter()
                 try:
                     done = _cut(scope, queries, k, rules, found, rows, size) | (size >= enough[rows])
-                except BudgetExceeded:  # tables need less memory, but take longer
+                except BudgetExceeded:  # fall back to tables of allowed points, which need less memory but take longer
                     decided("rules", f"exact values of allowed points: memory holds no search for the nearest {size}")
                     by_table(scope, queries, k, rules, found, bar, rows)
                     continue
@@ -85,7 +86,7 @@ def _length(scope: Scope, m: int, size: int) -> int:
     length = max(size, min(length, scope.n))
     if scope.memory is None or dropping_seconds(scope, m, length) < np.inf:
         return length
-    shorter = range(size, length)  # lengths that fit into memory are at the beginning
+    shorter = range(size, length)  # memory grows with the length, so the lengths that fit come first
     return max(size, size - 1 + bisect_left(shorter, 1, key=lambda at: dropping_seconds(scope, m, at) == np.inf))
 
 
@@ -96,7 +97,7 @@ def dropping_seconds(scope: Scope, m: int, size: int) -> float:
 
 
 def _is_listed(scope: Scope, k: int, forbidden: Ids, wanted: Ids) -> Any:
-    """Return a mask of the queries for which the exact values of all allowed points are expected to be faster."""
+    """Return a mask of the queries that are expected to be faster by exact values of all their allowed points."""
     n, allowed = scope.n, scope.n - forbidden
     if n <= tuning.FEW_POINTS:
         return 4 * wanted >= n
@@ -112,7 +113,7 @@ def _is_listed(scope: Scope, k: int, forbidden: Ids, wanted: Ids) -> Any:
 
 
 def _at_once(scope: Scope, size: int) -> int:
-    """Return the number of queries whose lists of `size` points fit in memory together while rules are checked."""
+    """Return the number of queries for which lists of `size` points fit in memory at once while rules are checked."""
     return max(1, scope.room // (PAIR * size + row_bytes(scope.rows)))
 
 

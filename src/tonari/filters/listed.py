@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.core.listed import Listed
 from tonari.core.process.progress import Progress
 from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.core.results.radius_neighbors import RadiusNeighbors
+from tonari.core.rows.listed import Listed
+from tonari.core.rows.slices import in_room
 from tonari.core.trail import current
 from tonari.filters import tuning
 from tonari.filters.rules import Ids, Rules
 from tonari.filters.scope import Scope
 
-PAIR = 80  # bytes of a pair that a search has found, while the rules are checked for it
-TABLE_PAIR = 4  # bytes of a pair in a table of allowed points, which is a mask with a row for each query
-LISTED_PAIR = 24  # bytes of an allowed pair in lists that are made from a table
+PAIR = 80  # bytes of a found pair (query and point) while the rules are checked for it
+TABLE_PAIR = 4  # bytes of memory for an entry of a table of allowed points, and for the work on it
+LISTED_PAIR = 24  # bytes of an allowed point in a list that is made from such a table
 ENTRY = 32  # bytes of an entry in a neighbour list and in a copy of it
 
 
@@ -133,26 +133,13 @@ def kept_of(found: RadiusNeighbors, rules: Rules, rows: Ids) -> tuple[Ids, Ids]:
     return places, np.searchsorted(places, found.indptr)
 
 
-def in_room(bytes_of: Ids, room: int) -> Iterator[slice]:
-    """Cut rows into consecutive blocks whose bytes add up to at most `room`; a larger row is a block of its own.
-
-    >>> list(in_room(np.array([2, 3, 9, 1]), 5))
-    [slice(0, 2, None), slice(2, 3, None), slice(3, 4, None)]
-    """
-    ahead, at = np.concatenate([[0], np.cumsum(bytes_of)]), 0
-    while at < len(bytes_of):
-        stop = max(at + 1, int(np.searchsorted(ahead, ahead[at] + room, "right")) - 1)
-        yield slice(at, stop)
-        at = stop
-
-
 def table_bytes(n: int, listed: Ids) -> Ids:
-    """Return the bytes of each query in a table of n points and in lists of `listed` points made from it."""
+    """Return the bytes for each query: a table row for n points, and a list of `listed` points made from it."""
     return TABLE_PAIR * n + LISTED_PAIR * listed
 
 
 def row_bytes(queries: Any) -> int:
-    """Return the bytes that a copy of a query and its bookkeeping take."""
+    """Return the bytes of a copied query, with an allowance for other arrays that have an entry per query."""
     return int(queries.shape[1] * queries.itemsize) + 64
 
 
@@ -171,7 +158,8 @@ def group_sizes(rules: Rules) -> Ids:
         ordered = np.sort(points)
         return np.searchsorted(ordered, asked, "right") - np.searchsorted(ordered, asked, "left")
     sizes = np.append(np.bincount(points), 0)
-    return np.asarray(sizes.take(asked, mode="clip"), np.int64)  # a group without points is clipped to the appended 0
+    # Groups beyond those of the points are empty: they are clipped to the last entry, an appended 0.
+    return np.asarray(sizes.take(asked, mode="clip"), np.int64)
 
 
 def _groups(rules: Rules) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

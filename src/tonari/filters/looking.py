@@ -14,7 +14,7 @@ from tonari.filters.scope import Scope
 
 
 def near_some(ready: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids) -> Ids:
-    """Count all points within the radius for a sample of the queries `rows`, at least one of them."""
+    """Count all points within the radius for a sample of at least one of the queries `rows`."""
     number = max(1, min(tuning.COUNTED_QUERIES, len(rows) // tuning.COUNTED_ONE_OF))
     some = rows[:: -(-len(rows) // number)]
     return ready.count(inputs.rows_at(queries, some), limits[some])
@@ -46,18 +46,11 @@ def is_listed_soon(scope: Scope, queries: Any, rules: Rules, *, filtered: bool =
     return most >= 0 and scope.listed_seconds(m, pairs) < most
 
 
-def may_be_subtracted(rules: Rules, m: int) -> bool:
-    """Return whether it may be faster to count all points and to subtract the count of forbidden points.
-
-    For a few queries, two counts always take too long.
-    """
-    return rules.mask is None and not rules.grouped and m >= tuning.UNCOUNTED_QUERIES
-
-
-def are_few_forbidden(scope: Scope, near: Ids, rules: Rules, m: int, point_seconds: float) -> bool:
+def are_few_forbidden(scope: Scope, near: Ids, rules: Rules, m: int) -> bool:
     """Return whether to count forbidden points by exact values and subtract them from the count of all points.
 
-    The alternative is to check the rules for each point within the radius.
+    The alternative is to check the rules for each point within the radius. For a few queries, two counts always take
+    too long.
 
     Parameters
     ----------
@@ -65,10 +58,8 @@ def are_few_forbidden(scope: Scope, near: Ids, rules: Rules, m: int, point_secon
         The numbers of points within the radius for a sample of the queries.
     m : int
         The number of all queries.
-    point_seconds : float
-        The seconds that the alternative takes for each point within the radius.
     """
-    if not may_be_subtracted(rules, m):
+    if rules.mask is not None or rules.grouped or m < tuning.UNCOUNTED_QUERIES:
         return False
     pairs = m if rules.own else 0
     if rules.query_groups is not None:
@@ -76,5 +67,5 @@ def are_few_forbidden(scope: Scope, near: Ids, rules: Rules, m: int, point_secon
     if rules.window is not None:
         pairs += m * min(scope.n, 2 * rules.window + 1)
     if rules.excluded is not None:
-        pairs += len(rules.excluded) * m // rules.m
-    return scope.listed_seconds(m, pairs) < point_seconds * float(near.mean()) * m
+        pairs += len(rules.excluded.ids) * m // rules.m
+    return scope.listed_seconds(m, pairs) < tuning.LISTED_POINT * float(near.mean()) * m

@@ -10,35 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core import _native
-from tonari.core.allowed import Allowed
-from tonari.core.slices import cut
+from tonari.core.rows.allowed import Allowed
+from tonari.core.rows.slices import cut
 from tonari.filters import tuning
+from tonari.filters.excluded import Excluded, distinct
 from tonari.filters.shared import SharedMask, true_places
 
 Ids = npt.NDArray[np.int64]
-
-
-def distinct(numbers: Ids, *, in_place: bool = False) -> Ids:
-    """Return the distinct numbers of an array in ascending order.
-
-    ``np.unique`` uses hashing, which is much slower than sorting if most numbers are distinct. A stable sort is fastest
-    for numbers in short ascending runs, as in lists. With `in_place`, the array is overwritten, and a view is returned.
-
-    >>> distinct(np.array([3, 1, 3])).tolist()
-    [1, 3]
-    """
-    if not len(numbers) or (numbers[1:] > numbers[:-1]).all():
-        return numbers
-    numbers = numbers if in_place else numbers.copy()
-    if (numbers[1:] < numbers[:-1]).any():
-        numbers.sort(kind="stable")
-    kept = 1
-    for block in cut(len(numbers) - 1, tuning.TABLE_BLOCK):
-        ours = numbers[block.start : block.stop + 1]  # starts with the last number of the block before
-        new = np.compress(ours[1:] != ours[:-1], ours[1:])
-        numbers[kept : kept + len(new)] = new
-        kept += len(new)
-    return numbers[:kept]
 
 
 def are_among(numbers: Ids, some: Ids) -> npt.NDArray[np.bool_]:
@@ -85,8 +63,8 @@ class Rules:
         The points that any query may find.
     mask : bool array of shape (m, n), or uint8 of shape (m, ceil(n / 8)), optional
         The points that each query may find; in bytes, point j is bit j % 8, counted from the lowest, of byte j // 8.
-    excluded : int64 array, optional
-        Pairs that are not allowed, as query * n + point; ascending and distinct.
+    excluded : Excluded, optional
+        Pairs that are not allowed.
     query_groups, point_groups : int64 arrays of shape (m,) and (n,), optional
         The group of each query and of each point.
     same : bool
@@ -96,14 +74,14 @@ class Rules:
     window : int, optional
         Query i may find point j only if i and j differ by more than this number.
     rows, ids : int64 arrays, optional
-        The numbers of the queries and points of the current search, ascending; None for all.
+        The row numbers of the queries and points of the current search, ascending; None for all.
     """
 
     m: int
     n: int
     shared: SharedMask | None = None
     mask: npt.NDArray[Any] | None = None
-    excluded: Ids | None = None
+    excluded: Excluded | None = None
     query_groups: Ids | None = None
     point_groups: Ids | None = None
     same: bool = True
@@ -124,7 +102,7 @@ class Rules:
         return self.mask is not None or self.excluded is not None or self.window is not None or other
 
     def without(self, *names: str) -> Rules:
-        """Return the rules without some, named by attributes, that all points of the current search satisfy anyway."""
+        """Return a copy without the rules in the attributes `names`, which all points of the search satisfy anyway."""
         left_out: dict[str, Any] = dict.fromkeys(names)
         return dataclasses.replace(self, **left_out)
 
@@ -152,23 +130,27 @@ class Rules:
         if self.window is not None:
             kept &= abs(asked - at) > self.window
         if self.excluded is not None and asked.size:
-            first, last = np.searchsorted(self.excluded, np.array([asked.min(), asked.max() + 1]) * self.n)
-            kept &= ~are_among((asked * self.n + at).ravel(), self.excluded[first:last]).reshape(kept.shape)
+            pairs = self.excluded.pairs
+            first, last = np.searchsorted(pairs, np.array([asked.min(), asked.max() + 1]) * self.n)
+            kept &= ~are_among((asked * self.n + at).ravel(), pairs[first:last]).reshape(kept.shape)
         return kept
 
     @staticmethod
     def _in_mask(mask: npt.NDArray[Any], asked: Ids, at: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Return the entries of a mask for queries `asked` and points `at`, broadcast against each other."""
         column = at if mask.dtype == np.bool_ else at >> 3
-        if mask.flags.c_contiguous:  # flat indices are twice as fast as pairs
+        if mask.flags.c_contiguous:  # flat indices are twice as fast as pairs of indices
             entries = mask.reshape(-1).take(asked * mask.shape[1] + column)
         else:
             entries = mask[asked, column]
         kept: npt.NDArray[np.bool_] = entries
         return kept if mask.dtype == np.bool_ else (entries >> (at & 7).astype(np.uint8) & 1).astype(bool)
 
-    def as_allowed(self) -> Allowed | None:
-        """Return the rules in the form that CPU kernels read, or None if this would require a copy of a mask."""
+    def as_allowed(self, *, copies: bool = True) -> Allowed | None:
+        """Return the rules in the form that CPU kernels read, or None if this would require a copy of a mask.
+
+        If `copies` is true, a tree may copy the rules in its own order: `COPIED_POINT` bytes per point and thread.
+        """
         source = self.mask if self.shared is None else self.shared.host[None]
         mask: npt.NDArray[np.uint8] | None = None
         if source is not None:
@@ -177,9 +159,12 @@ class Rules:
             mask = source.view(np.uint8)
         packed = source is not None and source.dtype != np.bool_
         groups = self.query_groups, self.point_groups
+        listed, begins = (None, None) if self.excluded is None else (self.excluded.ids, self.excluded.indptr)
         rows, ids = (None if x is None else np.ascontiguousarray(x, np.int64) for x in (self.rows, self.ids))
         window = max(-1 if self.window is None else min(self.window, self.n), int(self.own) - 1)
-        native = _native.Allowed(self.m, self.n, mask, packed, *groups, self.same, self.excluded, window, rows, ids)
+        native = _native.Allowed(
+            self.m, self.n, mask, packed, *groups, self.same, listed, begins, window, copies, rows, ids
+        )
         return Allowed(native, rows)
 
     def table(self, rows: Ids) -> npt.NDArray[np.bool_]:
@@ -222,8 +207,8 @@ class Rules:
         if self.excluded is None or others or not len(queries) or (np.diff(queries) != 1).any():
             which, places = self._excluded_places(rows)
             return np.ascontiguousarray(places), np.searchsorted(which, np.arange(len(rows) + 1))
-        bounds = np.searchsorted(self.excluded, np.arange(queries[0], queries[-1] + 2) * self.n)
-        pairs = self.excluded[bounds[0] : bounds[-1]]
+        bounds = np.searchsorted(self.excluded.pairs, np.arange(queries[0], queries[-1] + 2) * self.n)
+        pairs = self.excluded.pairs[bounds[0] : bounds[-1]]
         return pairs - np.repeat(queries * self.n, np.diff(bounds)), bounds - bounds[0]
 
     @property
@@ -232,11 +217,11 @@ class Rules:
         return self.mask is None and self.shared is None and (self.query_groups is None or self.same)
 
     def held_bytes(self) -> int:
-        """Return the bytes that the rules take: excluded pairs, numbers for each query, and entries for each point.
+        """Return an estimate of the bytes that the rules take, for excluded pairs, for each query and for each point.
 
-        The entries include the order of the points by group, and the copy that a tree makes of groups or a mask.
+        The bytes for a point include the order of points by group, and the copy that a tree makes of groups or a mask.
         """
-        pairs = 0 if self.excluded is None else len(self.excluded)
+        pairs = 0 if self.excluded is None else len(self.excluded.ids)
         entry = 64 if self.query_groups is not None else 8 if self.shared is not None else 0
         return 24 * pairs + 128 * self.m + entry * self.n
 
@@ -245,14 +230,15 @@ class Rules:
         asked = rows if self.rows is None else self.rows[rows]
         which = points = np.empty(0, np.int64)
         if self.excluded is not None:
-            begins, ends = (np.searchsorted(self.excluded, (asked + more) * self.n) for more in (0, 1))
+            excluded = self.excluded.pairs
+            begins, ends = (np.searchsorted(excluded, (asked + more) * self.n) for more in (0, 1))
             lengths = ends - begins
             which = np.repeat(np.arange(len(asked)), lengths)
             if bool((np.diff(asked) == 1).all()):
-                pairs = self.excluded[begins[0] : ends[-1]] if len(asked) else which
+                pairs = excluded[begins[0] : ends[-1]] if len(asked) else which
             else:
                 ahead = np.cumsum(lengths) - lengths
-                pairs = self.excluded.take(np.repeat(begins - ahead, lengths) + np.arange(len(which)))
+                pairs = excluded.take(np.repeat(begins - ahead, lengths) + np.arange(len(which)))
             points = pairs - np.repeat(asked * self.n, lengths)
         if self.own or self.window is not None:
             begins, ends = np.maximum(asked - (self.window or 0), 0), np.minimum(asked + (self.window or 0) + 1, self.n)
@@ -294,7 +280,7 @@ class Rules:
             most += (each := n - self._counts(rows, room))
             least = np.maximum(least, each)
         if self.excluded is not None:
-            most += np.diff(np.searchsorted(self.excluded, np.arange(self.m + 1) * self.n))[rows]
+            most += np.diff(self.excluded.indptr)[rows]
         if self.window is not None:
             begins, ends = self._near(rows)
             most += (each := ends - begins)

@@ -13,15 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.core.allowed import Allowed
 from tonari.core.errors import BudgetExceeded
-from tonari.core.listed import Listed
 from tonari.core.problem import Problem
 from tonari.core.process.caches import cached
 from tonari.core.process.isa import chosen_isa
 from tonari.core.process.progress import ProgressLike
+from tonari.core.process.workers import default_threads
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors
+from tonari.core.rows.allowed import COPIED_POINT, Allowed
+from tonari.core.rows.listed import Listed
 from tonari.costs.model import listed_bits_seconds, listed_seconds
 from tonari.costs.rates import CARD
 from tonari.filters import tuning
@@ -111,7 +112,10 @@ class Scope:
     def allowed_by(self, rules: Rules) -> Allowed | None:
         """Return the rules as the argument `allowed` of :meth:`within` and :meth:`count`; None if not supported."""
         device = self.points.call.place.device
-        return rules.as_allowed() if search_method(by_force(self.metric.name), device).filters else None
+        if not search_method(by_force(self.metric.name), device).filters:
+            return None
+        threads = self.threads or default_threads()
+        return rules.as_allowed(copies=COPIED_POINT * rules.n * threads <= self.room)
 
     def ready(self, queries: Any, limits: npt.NDArray[Any]) -> Scope:
         """Return this scope with points prepared for radius searches of these queries, block by block."""
@@ -175,7 +179,7 @@ class Scope:
 
     @contextlib.contextmanager
     def refusals(self) -> Iterator[None]:
-        """Restate a BudgetExceeded of a search, which is about its share, in terms of the budget of the whole call."""
+        """Restate a search's BudgetExceeded, which names the search's share, in terms of the whole call's budget."""
         try:
             yield
         except BudgetExceeded as error:
@@ -220,7 +224,7 @@ class Scope:
 
     @property
     def copied_at_once(self) -> int:
-        """The largest size in bytes of a copy, where points are copied and searched in several parts."""
+        """The largest size in bytes of one copy, if points are copied and searched in several parts."""
         copied = self.row_bytes * self.n
         return copied if self.memory is None else min(copied, self.memory // 2)
 
@@ -248,7 +252,7 @@ class Scope:
         method = by_force(self.metric.name) if method == "auto" else method
         try:
             seconds, preparing = _planned(method, problem)
-        except BudgetExceeded:  # not an error: the caller compares this estimate with other estimates
+        except BudgetExceeded:  # no error: the caller compares the estimate with others, and inf never wins
             return math.inf
         if n is None:
             return seconds - preparing if self.prepared else seconds
@@ -257,7 +261,7 @@ class Scope:
         return seconds + byte * self.row_bytes * n
 
     def listed_seconds(self, m: int, pairs: int) -> float:
-        """Estimate the seconds for the exact values of listed pairs on one CPU core; it is used for CUDA too."""
+        """Estimate the seconds for exact values of listed pairs on one CPU core; the estimate is used for CUDA too."""
         of_pairs = listed_bits_seconds if self.metric.bits else listed_seconds
         return of_pairs(m, pairs, self.rows.shape[1], chosen_isa())
 

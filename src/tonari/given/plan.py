@@ -11,7 +11,7 @@ from tonari.core.results.neighbors import index_dtype
 from tonari.given import tuning
 from tonari.given.values import Values
 
-_COPIES = 6  # a block takes this many times the bytes of its distances: copies, masks and scratch memory
+_COPIES = 6  # memory of a block, with copies and masks, as a multiple of the bytes of its distances
 
 
 @dataclass(frozen=True)

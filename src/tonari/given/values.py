@@ -55,7 +55,7 @@ class Values(Protocol):
         """Return the distances of a slice of the queries to a slice of the points, not checked for NaN."""
 
     def listed(self, ids: npt.NDArray[np.int64]) -> Array:
-        """Return the distances of each query to the points listed for it in `ids`, of shape (m, k)."""
+        """Return the distance of query i to each point ``ids[i, j]``, for ids of shape (m, k)."""
 
     def some(self, rows: npt.NDArray[np.int64]) -> Values:
         """Return the same distances restricted to the queries `rows`."""

@@ -12,7 +12,6 @@ plots.py         plots of a graph with matplotlib
 structure.py     components, reverse neighbours, k-occurrence, overlap of two graphs
 exports/         a graph for UMAP, openTSNE, scikit-learn, scanpy, HDBSCAN, PyTorch Geometric, igraph, networkx, Arrow
 imports/         graphs from arrays, sparse matrices, and results of faiss
-npz_file.py      save and load a graph as an .npz file
-directory.py     a graph, or the neighbours of queries, as a directory of mapped arrays
+files/           a graph in an .npz file; a graph, or the neighbours of queries, as a directory of mapped arrays
 knn_graph.py     the public container and its checks
 """

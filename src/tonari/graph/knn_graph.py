@@ -18,11 +18,12 @@ from tonari import inputs
 from tonari.core.hints import Hinted
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import Record
-from tonari.graph import npz_file, structure
+from tonari.graph import structure
 from tonari.graph.changing import Changing
-from tonari.graph.directory import open_lists
 from tonari.graph.exports.methods import Exports
 from tonari.graph.exports.to_pictures import ToPictures
+from tonari.graph.files import npz
+from tonari.graph.files.directory import open_lists
 from tonari.graph.imports.made_from import MadeFrom
 from tonari.graph.lists import Lists, check_filters, check_lists, in_numpy, plain_array
 from tonari.graph.recall import graph_recall
@@ -298,7 +299,7 @@ class KNNGraph(Exports, ToPictures, MadeFrom, Reshaped, Changing, Hinted):
         fields. Fields that are None or empty, such as `filters`, may be absent. A graph on CUDA is copied to host
         memory, and :meth:`load` returns NumPy arrays.
         """
-        npz_file.save(self.lists, path)
+        npz.save(self.lists, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, max_expansion: float | None = None) -> KNNGraph:
@@ -320,7 +321,7 @@ class KNNGraph(Exports, ToPictures, MadeFrom, Reshaped, Changing, Hinted):
         MemoryError
             The file is valid, but does not fit into memory.
         """
-        return npz_file.load(path, max_expansion, cls)
+        return npz.load(path, max_expansion, cls)
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> KNNGraph:

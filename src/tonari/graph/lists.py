@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.core.errors import Unsupported
 from tonari.core.results.neighbors import Neighbors, first_repeated_row
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.core.trail import Record
 from tonari.graph import tuning
 from tonari.methods.registry import NAMES, is_exact

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from tonari import exact
-from tonari.core.draws import Purpose, generator
 from tonari.core.errors import Unsupported
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
+from tonari.core.rows.draws import Purpose, generator
 from tonari.graph.lists import Lists, refuse_filtered
 from tonari.inputs import as_rows, check_count, check_nonnegative, check_progress, to_host
 from tonari.metrics import get_metric

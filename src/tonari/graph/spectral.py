@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.draws import Purpose, generator
 from tonari.core.process.floats import in_default_floats
+from tonari.core.rows.draws import Purpose, generator
 from tonari.graph import tuning
 from tonari.graph.lists import Lists, in_blocks
 from tonari.graph.structure import connected_components

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tonari.graph import tuning
 from tonari.graph.lists import Lists, in_blocks
-from tonari.nn_descent.intrinsic_dimension import log_ratios
+from tonari.nn_descent.planning.intrinsic_dimension import log_ratios
 
 
 class LocalDimension(NamedTuple):

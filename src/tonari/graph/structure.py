@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.graph import tuning
 from tonari.graph.lists import Lists, in_blocks
 

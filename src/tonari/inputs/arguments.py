@@ -200,7 +200,7 @@ def check_output_path(path: str | os.PathLike[str], suffixes: Collection[str]) -
         raise ValueError(f"{target}: has the suffix {target.suffix!r}, expected {', '.join(sorted(suffixes))}")
     if not stat.S_ISREG(mode):
         raise FileExistsError(f"{target}: is a device, a pipe or a socket; name a regular file, or a new one")
-    parent = Path(os.path.realpath(target)).parent  # the target of a symbolic link is written
+    parent = Path(os.path.realpath(target)).parent  # writing replaces the target of a symbolic link
     if not parent.exists():
         raise FileNotFoundError(f"{target}: the directory {parent} does not exist; create it first")
     if not parent.is_dir():

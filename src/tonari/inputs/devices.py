@@ -84,7 +84,7 @@ def parse_device(device: Any) -> Wish:
         if not names or len(set(names)) != len(names):
             raise ValueError(f"device={device!r}: expected at least one device, and each of them once")
         return names
-    if isinstance(device, str) or type(device).__module__ == "torch":  # str of a torch.device is "cuda:0"
+    if isinstance(device, str) or type(device).__module__ == "torch":  # str(device) of torch has the form "cuda:0"
         name = str(device)
         if name in ("auto", "cpu", "cuda", "cuda:all"):
             return name

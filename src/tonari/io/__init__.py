@@ -9,7 +9,7 @@
     .parquet .arrow                      columns of numbers (tonari[arrow])       tables/arrow.py    loaded
     .csv .tsv .parquet .arrow            the choice of the coordinate columns     tables/columns.py
     any of these                         functions that open and describe points  points.py
-    ids and distances of neighbours      Big-ANN ground truth                     ground_truth.py    mapped
+    ids and distances of neighbours      Big-ANN ground truth                     neighbors/         mapped
 
 A mapped file is opened as a memory map: rows are read from disk when they are used. If the contents of a file
 contradict its header, :class:`FileFormatError` is raised, which has the bytes found and expected. Files are written
@@ -24,11 +24,12 @@ from pathlib import Path
 from tonari.core.hints import missing_from
 from tonari.inputs import name_of_dtype
 from tonari.inputs.arrays.kinds import from_host
-from tonari.io import ground_truth, points
+from tonari.io import points
 from tonari.io._common import Array, FileFormatError, FileInfo, StrPath, check_matrix, expansion
 from tonari.io._formats import SUFFIXES, Format, format_of
 from tonari.io.formats.bin import counts, holds_ground_truth
-from tonari.io.ground_truth import read_ground_truth, write_ground_truth
+from tonari.io.neighbors import ground_truth
+from tonari.io.neighbors.ground_truth import read_ground_truth, write_ground_truth
 from tonari.io.tables.columns import choice
 
 __all__ = [

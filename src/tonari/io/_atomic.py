@@ -77,7 +77,7 @@ def sync_directory(folder: Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
-    except OSError as error:  # some network file systems do not support it
+    except OSError as error:  # some network file systems cannot synchronise directories
         if error.errno not in (errno.EINVAL, errno.ENOTSUP):
             raise
     finally:

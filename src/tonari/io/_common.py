@@ -23,7 +23,7 @@ from tonari.io import tuning
 
 try:
     from lzma import LZMAError as _LZMAError
-except ImportError:  # a Python without lzma cannot read archives compressed by it
+except ImportError:  # a Python built without lzma cannot read LZMA archives anyway
     _LZMAError = zlib.error  # type: ignore[misc,assignment]
 
 Array = npt.NDArray[Any]
@@ -31,10 +31,8 @@ DType = np.dtype[Any]
 StrPath = str | os.PathLike[str]
 
 
-# Values may take at most MAX_EXPANSION times as many bytes in memory as their file; arrays up to FREE_BYTES are always
-# read.
-MAX_EXPANSION = 100.0
-FREE_BYTES = 64 << 20
+MAX_EXPANSION = 100.0  # default of `max_expansion`: largest size in memory, as a multiple of the file's size
+FREE_BYTES = 64 << 20  # arrays of up to this many bytes are read whatever the size of their file
 
 # Exceptions that zipfile, its decompressors, NumPy, h5py and json raise on unexpected bytes.
 _UNREADABLE = (
@@ -161,7 +159,7 @@ def _refusal(path: Path, found: int, expected: str, why: str, fix: str, where: s
 
 @contextmanager
 def parsing(path: Path, found: int, expected: str, fix: str, *, where: str = "") -> Iterator[None]:
-    """Convert exceptions from parsing to a `FileFormatError`; `expected` describes valid contents.
+    """Convert exceptions from a parser to FileFormatError; `expected` describes valid contents for the message.
 
     `found` is the size in bytes of the file, or of the part that `where` names. Disk errors are not converted.
     """
@@ -170,7 +168,7 @@ def parsing(path: Path, found: int, expected: str, fix: str, *, where: str = "")
     except FileFormatError:
         raise
     except _UNREADABLE as error:
-        # Decoders raise OSErrors without an errno, and seeking before the start of the file gives EINVAL.
+        # A decoder raises OSError without errno, and a seek before the start gives EINVAL; others are disk errors.
         if isinstance(error, OSError) and (type(error) is not OSError or error.errno not in (None, errno.EINVAL)):
             raise
         raise _refusal(path, found, expected, reason(error), fix, where) from error
@@ -253,7 +251,7 @@ def little(dtype: DType) -> DType:
 
 
 def pieces(array: Array) -> Iterator[tuple[int, Array]]:
-    """Yield the rows of an array in little-endian, C-contiguous pieces, each with the number of its first row.
+    """Yield an array in pieces, little-endian and C-contiguous, each with the row number of its first row.
 
     Only one piece of about `PIECE_BYTES` is copied at once, so a memory map larger than memory can be written.
     """

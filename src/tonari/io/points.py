@@ -36,7 +36,7 @@ def table(path: Path, key: str | None, choice: Choice | None) -> Sequential:
 def read_points(
     path: Path, *, mmap: bool, key: str | None, most: float, choice: Choice
 ) -> tuple[Array, Sequence[str] | None]:
-    """Open the points in a file of any format, and return them with the names of their columns, or None."""
+    """Open the points in a file of any format; return them and the names of their columns, None without names."""
     form = format_of(path, key)
     if not is_table(path, choice):
         return form.family.read(path, mmap=mmap, key=key, most=most), None
@@ -58,14 +58,14 @@ def dtype_without_rows(path: Path) -> DType | None:
 
 
 def no_rows(path: Path, columns: int) -> Array | None:
-    """Return an array of shape (0, columns) for a file of queries without rows that does not store its width.
+    """Return an array of shape (0, columns) if a file of queries has no rows and does not store its number of columns.
 
     Return None for any other file.
     """
     dtype = dtype_without_rows(path)
     if dtype is None:
         return None
-    # A search converts int32 rows to float32, if that represents all values; an array without rows has no values.
+    # A search would convert int32 rows to float32, so an array without rows is float32 from the beginning.
     return np.empty((0, columns), np.float32 if dtype == np.int32 else dtype)
 
 

@@ -16,7 +16,7 @@ def _plain(value: Any) -> bool:
 
 
 def _fields(plan: Any) -> bool:
-    """Return whether a JSON object can be a plan, with plain values and lists, and numbers for bytes and seconds."""
+    """Return whether a JSON object can be a plan: fields are plain values or lists; bytes and seconds are numbers."""
     if not isinstance(plan, dict):
         return False
     for name, value in plan.items():

@@ -34,7 +34,7 @@ def flag(value: Any) -> bool:
 
 
 def one_of(*known: str) -> Test:
-    """Return a test that accepts the strings in `known`."""
+    """Return a test that accepts only the strings in `known`."""
     return lambda value: isinstance(value, str) and value in known
 
 

@@ -55,8 +55,8 @@ class StoredRows:
             return None
         path = os.path.abspath(os.fspath(whole.filename))  # type: ignore[arg-type]
         about = os.stat(path)
-        # The memory map begins at the last allocation boundary before `whole.offset`, the offset of the array for which
-        # it was created.
+        # `whole.offset` is the position of the mapped array in the file; the memory map begins at the allocation
+        # boundary before it.
         begin = whole.offset - whole.offset % mmap.ALLOCATIONGRANULARITY
         offset = begin + rows.ctypes.data - np.frombuffer(_map_of(whole), np.uint8).ctypes.data
         n, d = rows.shape

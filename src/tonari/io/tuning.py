@@ -7,3 +7,6 @@ CHECKED_ROWS = 1 << 20  # rows of .*vecs files whose widths are compared in one 
 
 # Not measured: a further attempt is needed only if another process removed the file between opening and locking it.
 OPENINGS = 100  # attempts to open and lock an unfinished file before an error is raised
+
+# Not measured: a bound on memory for damaged files; a record takes some hundred bytes.
+RECORD_BYTES = 1 << 16  # largest accepted length in bytes of a record of filters

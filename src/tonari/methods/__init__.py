@@ -10,5 +10,4 @@ auto.py        method="auto": the exact method that is expected to be fastest
 auto_graph.py  the same for graphs that may miss neighbours
 decision.py    a decision: the chosen method, its plan, and the reason
 radius.py      the choice of the method for a radius search
-plan.py        `tonari.plan`; explain.py `tonari.explain`; warm.py `tonari.warm`
 """

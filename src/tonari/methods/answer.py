@@ -103,7 +103,7 @@ def keep_decision(made: Decision, problem: Problem, method: str, purpose: str = 
 
 
 def processors_of(decision: Decision) -> int | None:
-    """Return the number of free processors, or None if the work is too little for a second thread in any case."""
+    """Return the number of free processors if the decision depends on it; None if it has too little work for two."""
     processors = default_threads()
     return None if decision.plan.threads == 1 < processors else processors
 
@@ -122,15 +122,15 @@ def build_graph(
 ) -> tuple[GraphLists, str]:
     """Build the graph that a decision chooses, or its fallback if the recall is not reached.
 
-    `start` has initial neighbours, for methods that improve lists. The name of the method that built the graph is
-    returned as well.
+    `start` has initial neighbours, for methods that improve lists. Return the graph, and the name of the method that
+    built it.
     """
     lists = decision.build_graph(rows, start, progress)
     checked(lists.found, rows, rows, metric)
     if decision.instead is None or lists.report.reached:
         return lists, decision.method.name
     decided("method", f"auto gives up {decision.method.name}: {lists.report}")
-    del lists  # free them before the fallback builds its own
+    del lists  # free memory before the fallback builds its own lists
     return build_graph(rows, decision.instead, metric, progress)
 
 

@@ -115,7 +115,7 @@ def by_sizes(problem: Problem, m: int) -> Decision | Open:
         return by_force._replace(reason="there is no memory for a tree")
     if tree.point_slab < tree.n:
         return by_force._replace(reason="there is no memory for a tree of all points")
-    if problem.n < tuning.FEW_POINTS:  # to examine the data would take as long as the search
+    if problem.n < tuning.FEW_POINTS:  # decide by sizes: examining the data would take as long as the search
         usual = tree if m == problem.m else tree_method.plan(dataclasses.replace(problem, m=m, memory=None))
         seconds = usual.seconds - arrival_seconds(problem)
         reason = f"{brute:.3g} s expected by brute force, {seconds:.3g} s by a k-d tree of so few points"
@@ -204,15 +204,16 @@ class Open:
         if not self.can_be_bounded:
             return self.tree
         seen, brute = self.seen_in_uniform, times * self.by_force.seconds
-        visit = tree_seconds(self.tree, self.m, seen) / (seen.leaves + seen.nodes)  # seconds for a visit by each query
+        # Seconds in which every query visits one node or leaf.
+        visit = tree_seconds(self.tree, self.m, seen) / (seen.leaves + seen.nodes)
         most = int(min(tuning.LOOK_PATIENCE * brute / visit, brute / tuning.VISIT_SECONDS))
-        if most >= 2 << self.tree.height:  # there are fewer nodes
+        if most >= 2 << self.tree.height:  # a tree of this height has fewer nodes, so no query can reach the limit
             return self.tree
         return dataclasses.replace(self.tree, most_visits=max(tuning.LEAST_VISITS, most))
 
 
 def without_looking(choice: Open) -> Decision | None:
-    """Choose a tree for one search on CUDA without examining the data; None if uniform points would be slower in it."""
+    """Choose a tree for one search on CUDA without examining data; None if brute force is faster for uniform points."""
     brute, seconds = choice.by_force.seconds, choice.by_tree_of_uniform
     if not choice.can_be_bounded or brute < seconds:
         return None
@@ -290,7 +291,7 @@ def grown(coarse: MeanVisits, fine: MeanVisits, *, times: float, to: float) -> M
 
 
 def _count(choice: Open, most: int) -> int:
-    """Return the number of queries with which a tree is probed, at most `most`."""
+    """Return the number of queries that probe a tree, at most `most`."""
     return min(most, max(tuning.FIRST_PROBED, choice.m // tuning.PROBED_SHARE[choice.problem.device]))
 
 

@@ -1,8 +1,8 @@
 """method="auto" for a graph that may miss neighbours: NN-Descent, or the exact method that is expected to be fastest.
 
 The two are compared by their expected times. If NN-Descent is clearly faster, the expected time is corrected for the
-hardness of the data, estimated from a few hundred points (``nn_descent/intrinsic_dimension.py``). If NN-Descent does
-not reach the recall, the exact graph is built.
+hardness of the data, estimated from a few hundred points (``nn_descent/planning/intrinsic_dimension.py``). If
+NN-Descent does not reach the recall, the exact graph is built.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tonari.methods import tuning
 from tonari.methods.auto import choose, some_rows
 from tonari.methods.decision import Decision
 from tonari.methods.registry import method_for, search_method
-from tonari.nn_descent.intrinsic_dimension import NEIGHBOURS, ROWS, hardness
+from tonari.nn_descent.planning.intrinsic_dimension import NEIGHBOURS, ROWS, hardness
 
 logger = logging.getLogger("tonari")
 
@@ -76,7 +76,7 @@ def is_clearly_faster(problem: Problem, descent: Plan, exact: Decision) -> bool:
 
 
 def _hardness(problem: Problem, points: Any) -> float:
-    """Estimate the factor by which NN-Descent takes longer on these points, from exact neighbours of a sample."""
+    """Estimate from exact neighbours of a sample how many times longer NN-Descent takes because the data are hard."""
     some, k = some_rows(points, min(len(points), ROWS)), min(len(points), NEIGHBOURS + 1)
     method = search_method("exact", problem.device)
     plan = method.plan(dataclasses.replace(problem, m=len(some), k=k, self_join=False))

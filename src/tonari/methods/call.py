@@ -112,7 +112,7 @@ class Call:
         return rows, base
 
     def problem(self, points: Any, queries: Any, k: Any, *, self_join: bool = False) -> Problem:
-        """Return the Problem of a search for the k nearest; without queries, the one of a search for a single query."""
+        """Return the Problem of a search for the k nearest points; if there are no queries, that of one query."""
         refuse_changed(self.metric)
         n, d = points.shape
         return Problem(

@@ -59,7 +59,7 @@ class Decision(NamedTuple):
             record.planned(self.method.name, self.reason, self.plan)
 
     def search(self, queries: Any, points: Any, progress: ProgressLike, *, self_join: bool = False) -> Neighbors:
-        """Search the prepared points of the decision, or `points`, prepared for this search alone, if it has none."""
+        """Search the decision's prepared points; if it has none, prepare `points` for this search alone."""
         self._begun()
         if self.prepared is None:
             run, held = self.method.search_once, points

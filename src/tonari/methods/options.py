@@ -80,7 +80,7 @@ class SearchOptions(MetricOptions, total=False):
     method: str
 
 
-COLUMNS = ("weights", "VI", "covariance", "V", "transform")  # the options that complete a metric; None by default
+COLUMNS = ("weights", "VI", "covariance", "V", "transform")  # weights or matrix of a metric; None by default
 _OF_METRICS = (*COLUMNS, "method")
 
 
@@ -130,7 +130,7 @@ def _with_options(signature: inspect.Signature, kind: type[Any]) -> inspect.Sign
     metric = names.index("metric") + 1 if "metric" in names else last
     listed: list[list[Parameter]] = [[], []]
     for name in _names(kind):
-        hint = kind.__annotations__[name].__forward_arg__  # as written, like the annotations of all other parameters
+        hint = kind.__annotations__[name].__forward_arg__  # the annotation as text, like those of all other parameters
         option = Parameter(name, Parameter.KEYWORD_ONLY, default=Options._field_defaults.get(name), annotation=hint)
         listed[name not in _OF_METRICS].append(option)
     parameters = [*own[:metric], *listed[0], *own[metric:last], *listed[1], *own[last:]]

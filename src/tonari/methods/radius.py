@@ -113,7 +113,7 @@ def _memory_of(
 
 
 def search_within(found: Neighbors, limits: npt.NDArray[Any], metric: Metric) -> RadiusNeighbors:
-    """Return the neighbours within the limits from the result of a search for the nearest."""
+    """Return those entries of `found`, the result of a search for the nearest points, that are within the limits."""
     return cut_lists(found, limits, descending=metric.descending)
 
 

@@ -9,7 +9,7 @@ a particular method names it: `auto`, which compares methods; `shards/` and `fil
 from __future__ import annotations
 
 import importlib
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from tonari.bits import plan as bits
 from tonari.core.method import Method, SearchMethod
@@ -30,7 +30,7 @@ class Entry(NamedTuple):
     overrides: Overrides
 
 
-_METHODS = {  # the modules for CUDA import torch
+_METHODS = {  # modules are imported on first use, since those for CUDA import torch
     ("exact", "cpu"): Entry("tonari.exact.cpu.method", "ExactOnCpu", exact.ON_CPU),
     ("exact", "cuda"): Entry("tonari.exact.cuda.method", "ExactOnCuda", exact.ON_CUDA),
     ("kdtree", "cpu"): Entry("tonari.kdtree.cpu.method", "TreeOnCpu", kdtree.OVERRIDES),
@@ -104,3 +104,12 @@ def is_search(name: str) -> bool:
 def is_exact(name: str) -> bool:
     """Return whether a method finds all true neighbours; True for "auto", which is exact unless `recall` is set."""
     return name == "auto" or method_for(name, "cpu").exact
+
+
+def check_exact(method: str, **given: Any) -> None:
+    """Raise ValueError if an argument for approximate graphs, such as `recall`, is set for an exact method."""
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} is for method='nn-descent', got method={method!r}: change that or leave {name} out"
+            )

@@ -37,7 +37,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 Key: TypeAlias = tuple[Hashable, ...]
-Way: TypeAlias = Callable[..., Any]  # takes the rows of a call and returns the answer, or None if it cannot answer
+Way: TypeAlias = Callable[..., Any]  # takes a call's arrays and returns its answer, or None if it cannot
 
 logger = logging.getLogger("tonari")
 
@@ -65,7 +65,7 @@ class _Asked(NamedTuple):
     arrays: list[Any]
 
 
-_kept: dict[Key, Kept] = {}  # of all functions; a key starts with the function itself
+_kept: dict[Key, Kept] = {}  # cache entries of all wrapped functions; each key starts with its function
 emptied_by(_kept.clear)
 _asked: ContextVar[_Asked | None] = ContextVar("tonari_asked", default=None)
 _VALUES = frozenset((int, float, str, bool, type(None)))
@@ -113,7 +113,7 @@ def _read(args: Any, kwargs: dict[str, Any], key: list[Any], arrays: list[Any]) 
         kind = type(x)
         if kind is np.ndarray:
             flags = x.flags
-            if not (flags.c_contiguous and flags.aligned):  # a search would convert the array first
+            if not (flags.c_contiguous and flags.aligned):  # a search would need a converted copy
                 return False
             key += (x.shape, x.dtype)
             arrays.append(x)
@@ -127,7 +127,7 @@ def _read(args: Any, kwargs: dict[str, Any], key: list[Any], arrays: list[Any]) 
         if kind in _VALUES:
             key += (kind, x)
         elif not ((name == "points" or (name == "queries" and not arrays)) and _read((x,), {}, key, arrays)):
-            return False  # a Way takes the queries before the points
+            return False  # a Way needs the arrays in the order queries, points
     return True
 
 
@@ -255,7 +255,7 @@ def answered(call: Call, decision: Decision) -> Way:
 
 
 def graph_lists(call: Call, decision: Decision) -> Callable[[Any], tuple[Neighbors, Record]]:
-    """Return a function from points to the neighbours of all points and the record of their search, by a decision."""
+    """Return a function that takes points, runs a decision, and returns all neighbours and the search's record."""
 
     def again(points: Any) -> tuple[Neighbors, Record]:
         rows = call.rows(points, "points")

@@ -3,18 +3,18 @@
 # Case: kdtree auto-sift-d10, auto-uniform-d5, auto-magnitudes-d7 on cpu. Chosen on: an unrecorded machine.
 MOST_DIMENSIONS = 30  # in more dimensions, the boxes of a tree exclude nothing
 LEAST_POINTS = 128  # a smaller tree has so few leaves that a search visits all of them
-FEW_POINTS = 2_048  # a smaller tree has few leaves, and nearly all are visited in more than MOST_DIMENSIONS_OF_FEW
-MOST_DIMENSIONS_OF_FEW = 12
+FEW_POINTS = 2_048  # for fewer points, the sizes alone decide: examining the data would take as long as the search
+MOST_DIMENSIONS_OF_FEW = 12  # in more dimensions, queries visit nearly all leaves of a tree of so few points
 PROBED = 256  # queries that probe the whole tree, evenly spaced
 SAMPLE_PROBED = 128  # queries that probe the trees of a sample
-FIRST_PROBED = 32  # queries that suffice if the expected times of both methods differ much
+FIRST_PROBED = 32  # queries that are probed first; more follow unless the expected times differ much
 PROBED_SHARE = {"cpu": 32, "cuda": 8}  # beyond FIRST_PROBED, at most one query in this many is probed
-FAR_FACTOR = 2.0  # the times differ much if one is this many times as long as the other
-CHEAP_BUILD_FACTOR = 20.0  # the tree is built without a sample if brute force takes this many times as long
+FAR_FACTOR = 2.0  # ratio of the expected times of tree and brute force above which FIRST_PROBED queries suffice
+CHEAP_BUILD_FACTOR = 20.0  # the tree is built without a sample if brute force takes this many times its build
 SAMPLE = 16  # the sample has one point in this many
-LEAST_STEP = 8  # with a smaller step, the trees of samples cost as much as they can save
-LEAST_SAMPLE = 2_048  # the sample has at least this many points, and SAMPLE_PER_NEIGHBOUR times k points
-SAMPLE_PER_NEIGHBOUR = 16
+LEAST_STEP = 8  # a sample has at most one point in this many, or is left out: its trees would take too long
+LEAST_SAMPLE = 2_048  # smallest number of points in a sample
+SAMPLE_PER_NEIGHBOUR = 16  # smallest number of points in a sample, as a multiple of k
 GROWTH_DAMPING = 0.25  # if visits grow as n^p in the sample, they grow as n^(p - GROWTH_DAMPING p²) beyond it
 LEAST_SHARE = 0.75  # a tree may take as little as this share of the time that the sample predicts
 
@@ -25,12 +25,10 @@ LEAST_SHARE = 0.75  # a tree may take as little as this share of the time that t
 # because it packs the points twice.
 EXCESS_PER_DIMENSION = 0.1
 MARGIN = 1.15
-# An examination of the data may take at most this share of the time of brute force, if a tree of uniform points would
-# be slower than brute force, and if it would be much slower.
-WORTH_A_LOOK = 0.3
-WORTH_A_LOOK_IF_UNLIKELY = 0.15
-LEAST_VISITS = 64  # the smallest limit on the visits of a query
-LOOK_PATIENCE = 8.0  # a query may take this many times as long as expected, as a few visit far more leaves than others
+WORTH_A_LOOK = 0.3  # largest share of brute force's time for examining data, if a tree of uniform points is slower
+WORTH_A_LOOK_IF_UNLIKELY = 0.15  # the same if a tree of uniform points is much slower
+LEAST_VISITS = 64  # smallest limit on the number of nodes that a query visits
+LOOK_PATIENCE = 8.0  # limit on a query's time, as a multiple of the expected time: a few queries visit far more leaves
 
 # Case: kdtree auto-sift-d10, auto-sift-d15 on cuda. Chosen on: an unrecorded machine.
 # If a tree of uniform points would take UNLIKELY_FACTOR times as long as brute force, it is only tried if brute force
@@ -47,15 +45,15 @@ CLEARLY = 1.5  # minimum expected speed-up before NN-Descent is chosen
 DESCENT_PATIENCE = 2.0  # NN-Descent gives up after work whose expected time is this many times the fallback's
 
 # Case: radius cloud-200k on cpu. Chosen on: an unrecorded machine.
-COUNTED = 32  # queries whose neighbours are counted
-COUNTED_AMONG = 1 << 16  # points in the sample in which neighbours are counted
+COUNTED = 32  # queries whose neighbours within the radius are counted in a sample of the points
+COUNTED_AMONG = 1 << 16  # points in that sample
 SEARCHED = 64  # up to this many nearest neighbours, a search is cheaper than lists of all points within the radius
 
 # Not measured.
-USUAL_K = 10  # the k for which an Index chooses its method
+USUAL_K = 10  # an Index chooses its method as for searches with this k
 PREPARE_POINT = 2e-7  # approximate seconds to pack a point, or to put it into a tree
 LOOKED_AT_ONCE = 1 << 16  # neighbours whose values are checked in one block
-FEW_RESULTS = 1 << 12  # up to this many values, the extremes are found by argmin and argmax in host memory
+FEW_RESULTS = 1 << 12  # up to this many distances, the smallest and the largest are found in host memory
 
 # Not measured: enough for some hundred kinds of small calls; a full cache is emptied.
 KEPT_CALLS = 64  # cached calls, by arguments

@@ -210,7 +210,7 @@ METRICS: dict[str, Metric] = {
             definitions.chi2,
             nonnegative=True,
             power=2.0,
-            cluster_rows=np.sqrt,  # L2 distances of square roots are Hellinger distances
+            cluster_rows=np.sqrt,  # by L2 distances of square roots, which are Hellinger distances up to a factor
             divides=True,
             stretch=3.0,
             underflow=2.0**-536,

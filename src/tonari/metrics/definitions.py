@@ -24,7 +24,7 @@ from tonari.metrics.changes.roots import cube_root, two_thirds
 from tonari.metrics.changes.trigonometry import arcsin, sin_cos
 
 LANES = 16
-# The number of set bits in each byte.
+# The number of set bits in each byte value from 0 to 255.
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1).astype(np.float64)
 
 Float64: TypeAlias = npt.NDArray[np.float64]

@@ -40,9 +40,9 @@ MINKOWSKI = {
     math.inf: "linf",
 }
 
-PRECOMPUTED = "precomputed"  # the metric's name if the caller passes a matrix of distances
-FUNCTION = "function:"  # the metric's name starts with this if it is a Python function
-OWN = "triton:"  # the metric's name starts with this if it is a user's Triton function
+PRECOMPUTED = "precomputed"  # name of the metric of a matrix of distances
+FUNCTION = "function:"  # prefix in the name of a metric that is a Python function
+OWN = "triton:"  # prefix in the name of a metric that is a user's Triton function
 
 # For messages: the functions that accept distances of the caller.
 GIVEN_VERBS = (

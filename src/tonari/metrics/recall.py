@@ -142,14 +142,14 @@ def shared_entries(found: Neighbors, truth: Neighbors, metric: str) -> npt.NDArr
     span = 1 + max(int(found.indices.max()), int(truth.indices.max()))
     row_start = np.arange(m)[:, None] * span
     true = np.sort(truth.indices, axis=1)
-    true = np.append((row_start + true)[true >= 0], m * span)  # ascending over all rows; the last entry exceeds all ids
+    true = np.append((row_start + true)[true >= 0], m * span)  # ascending; the last entry exceeds all others
     listed = row_start + found.indices
     shared: npt.NDArray[np.bool_] = (true[np.searchsorted(true, listed)] == listed) & (found.indices >= 0)
     return shared | _both_missing(found, truth) if get_metric(metric).missing else shared
 
 
 def rounding(*dtypes: np.dtype[Any]) -> float:
-    """Return the machine epsilon of the least precise of the dtypes; integers have 0."""
+    """Return the largest machine epsilon of the dtypes; that of integers counts as 0."""
     return max((float(np.finfo(dtype).eps) for dtype in dtypes if dtype.kind == "f"), default=0.0)
 
 

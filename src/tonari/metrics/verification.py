@@ -259,7 +259,7 @@ def _errors(
     dtype = max((given.distances.dtype, values.dtype), key=rounding)
     with np.errstate(invalid="ignore"):
         difference: Float64 = np.abs(theirs - ours)
-    difference[np.equal(theirs, ours)] = 0  # for equal infinities too
+    difference[np.equal(theirs, ours)] = 0  # also for two equal infinities, whose difference would be NaN
     difference[np.isnan(difference)] = np.inf
     if not len(ours):
         return DistanceErrors(0, 0, 0.0, -1, -1, np.nan, np.nan, str(dtype), "")

@@ -16,7 +16,7 @@ from tonari.metrics import MISSING_METRICS
 from tonari.missing import tuning
 
 OVERRIDES = {"query_block": Override("queries at once")}
-_PAIR = 40  # bytes of a candidate pair: its query, its point, its value, and its place in their order
+_PAIR = 40  # bytes of a candidate pair: query, point, distance, and position in the sorted order
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,7 +40,7 @@ from tonari import inputs
 
 Float64 = npt.NDArray[np.float64]
 
-ALL = 5.0  # above 4, the largest mean squared difference of rows of at most 1 in magnitude
+ALL = 5.0  # a limit that includes all points: mean squared differences of values from -1 to 1 are at most 4
 _UNDERFLOW = 2.0**-1000
 
 
@@ -170,10 +170,10 @@ class QueryRows:
         return rows, eta * (1 - 2.0**-20) - form.kappa * (2 * lengths + t * count) - _UNDERFLOW
 
     def means(self, points: Float64) -> npt.NDArray[np.float32]:
-        """Estimate the mean squared difference of each query and each of some transformed points.
+        """Estimate the mean squared difference between each query and each of the transformed points `points`.
 
-        It is inf without a common column. The estimates are matrix products, whose rounding depends on the machine, so
-        no answer may depend on them.
+        The estimate is inf for rows without a common column. Estimates are matrix products, whose rounding depends on
+        the machine, so no answer may depend on them.
         """
         d, factor = self.x.shape[1], np.ldexp(1.0, -self.larger)[:, None]
         there, square, y = (points[:, begin : begin + d].T.astype(np.float32) for begin in (0, d, 2 * d))

@@ -6,10 +6,10 @@ SPACE = 2.0**-16  # relative increase of estimates, so that their rounding exclu
 SPREAD = 1.5  # standard deviations that are added to the expected rank of the k-th neighbour in the sample
 QUERY_BLOCK = 1 << 13  # the most queries in a block
 PAIRS = 1 << 10  # pairs whose distances are computed in one step, so that their differences stay in the cache
-PAIRS_HELD = 1 << 23  # candidates in memory at once; a block without an estimate may find all points for each query
-GROWTH = 8  # a block may have this many times as many queries as the block before
-WIDENING = 4  # factor on the rank in the sample for queries that found fewer than k points
+PAIRS_HELD = 1 << 23  # target number of candidate pairs in memory, which bounds the number of queries in a block
+GROWTH = 8  # largest ratio of the numbers of queries in two successive blocks
+WIDENING = 4  # each further search of a query takes its limit from a sample rank this many times as large
 
-# Not measured: seconds per pair and per value of a pair, which decide the number of threads.
-PAIR_SECONDS = 2e-7
-VALUE_SECONDS = 8e-9
+# Not measured: these seconds decide the number of threads.
+PAIR_SECONDS = 2e-7  # seconds for the exact distance of a pair, whatever the number of columns
+VALUE_SECONDS = 8e-9  # additional seconds for each column of the pair

@@ -1,7 +1,7 @@
 """NN-Descent: approximate k-NN graphs, improved by comparing points with the neighbours of their neighbours.
 
     plan.py          the record of a plan: list lengths, start, rounds
-    planner.py       makes the plan
+    planning/        makes the plan, and estimates the work of a run and the difficulty of a data set
     updates.py       the kinds of rounds that a plan can name ("pull", "gnnd"), and the parameters of "gnnd"
     memory.py        computes the memory that a plan needs
     entries.py       the entry of a list: an id, and a bit that marks it as new
@@ -10,7 +10,6 @@
     reference.py     the steps in plain NumPy: the specification of a round
     driver.py        runs rounds until the recall, measured on a sample, is reached
     report.py        the recall and the rounds of a finished graph
-    intrinsic_dimension.py   estimates how hard a data set is for NN-Descent
     cpu/, cuda/      the steps on either device
     papers/          the rounds of "gnnd"
 

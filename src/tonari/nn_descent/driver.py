@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.draws import Purpose, generator
 from tonari.core.process.callers import callers_level
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.results.neighbors import Neighbors
+from tonari.core.rows.draws import Purpose, generator
 from tonari.core.trail import current, part
 from tonari.metrics.recall import Recall, neighbors_recall
 from tonari.nn_descent import tuning
 from tonari.nn_descent.backend import Known
 from tonari.nn_descent.entries import ID
+from tonari.nn_descent.planning.work import expected_work, round_work, start_work
 from tonari.nn_descent.report import DescentReport, RoundReport
-from tonari.nn_descent.work import expected_work, round_work, start_work
 
 if TYPE_CHECKING:
     from tonari.nn_descent.backend import Backend, Round

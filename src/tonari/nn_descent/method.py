@@ -16,7 +16,7 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.nn_descent.backend import Backend
 from tonari.nn_descent.driver import build
 from tonari.nn_descent.plan import DescentPlan
-from tonari.nn_descent.planner import plan_descent, refusal
+from tonari.nn_descent.planning.planner import plan_descent, refusal
 from tonari.nn_descent.updates import GNND
 
 

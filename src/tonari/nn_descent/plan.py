@@ -1,4 +1,4 @@
-"""The plan of an NN-Descent graph, on the CPU or on CUDA: one frozen record of every choice, made by planner.py."""
+"""The plan of an NN-Descent graph, on the CPU or on CUDA: a frozen record of every choice; planning/ makes it."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.draws import Purpose, generator
 from tonari.core.results.neighbors import Neighbors, value_dtype
+from tonari.core.rows.draws import Purpose, generator
 from tonari.metrics import get_metric, reference
 from tonari.nn_descent.backend import Known, Round
 from tonari.nn_descent.entries import ID, MISSING, NEW, random_entries
@@ -32,7 +32,7 @@ class ReferenceBackend:
     --------
     >>> import numpy as np
     >>> from tonari.metrics.problem import make_problem
-    >>> from tonari.nn_descent.planner import plan_descent
+    >>> from tonari.nn_descent.planning.planner import plan_descent
     >>> points = np.arange(6, dtype=np.float32)[:, None] ** 2
     >>> problem = make_problem(6, 6, 1, 2, dtype="float32", metric="euclidean", self_join=True)
     >>> plan = plan_descent(problem, recall=0.9, seed=0)

@@ -18,7 +18,7 @@ from tonari.core.process.callers import callers_level
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.process.workers import default_threads
 from tonari.core.trail import Record, recording, unrecorded
-from tonari.graph.directory import BUILDING, COMPLETE, MANIFEST, Manifest, columns_as_facts
+from tonari.graph.files.directory import BUILDING, COMPLETE, MANIFEST, Manifest, columns_as_facts
 from tonari.io._atomic import remove_unfinished, sync_directory
 from tonari.metrics.changes.change import Change
 from tonari.metrics.recall import Recall

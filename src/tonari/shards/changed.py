@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.metrics.changes.change import Change
 from tonari.shards import tuning
 from tonari.shards.source import FileSource, Source

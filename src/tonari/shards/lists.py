@@ -13,9 +13,9 @@ from tonari import inputs
 from tonari.core import _native
 from tonari.core.process.workers import Workers
 from tonari.core.results.neighbors import Neighbors, index_dtype
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.cuda.streams import synchronize
-from tonari.graph.directory import value_dtype
+from tonari.graph.files.directory import value_dtype
 from tonari.inputs import to_host
 from tonari.methods.answer import checked
 from tonari.methods.rows.value_range import may_underflow

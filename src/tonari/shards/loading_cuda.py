@@ -17,7 +17,7 @@ import torch
 
 from tonari import inputs
 from tonari.core.process.workers import Workers, default_threads
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.cuda import tuning
 from tonari.cuda.copying.prefetch import Feeder
 from tonari.cuda.copying.staging import empty_on_host

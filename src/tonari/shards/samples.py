@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.core.draws import Purpose, generator
 from tonari.core.results.neighbors import Neighbors, index_dtype
-from tonari.core.slices import cut
+from tonari.core.rows.draws import Purpose, generator
+from tonari.core.rows.slices import cut
 from tonari.inputs import to_host
 from tonari.metrics.recall import Recall, neighbors_recall
 from tonari.shards import tuning

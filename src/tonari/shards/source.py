@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tonari import inputs, io
 from tonari.core.process.workers import Workers
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.io.points import dtype_without_rows
 from tonari.shards import tuning
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from tonari.core.plan import WrittenPlan
 from tonari.core.trail import Record
-from tonari.graph.directory import BUILDING, Manifest, record_of, value_dtype
+from tonari.graph.files.directory import BUILDING, Manifest, record_of, value_dtype
 from tonari.metrics.recall import Recall
 from tonari.nn_descent.report import DescentReport
 from tonari.shards.directory.disk import is_being_built

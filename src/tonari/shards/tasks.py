@@ -28,7 +28,7 @@ from tonari.core.process.workers import default_threads
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import Record, current, recording
 from tonari.exact.cpu.across import plan_across, search_across
-from tonari.graph.directory import GRAPH, Manifest, value_dtype
+from tonari.graph.files.directory import GRAPH, Manifest, value_dtype
 from tonari.methods.answer import checked
 from tonari.methods.call import Call
 from tonari.methods.registry import method_for, search_method

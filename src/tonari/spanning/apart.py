@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.spanning import tuning
 from tonari.spanning.pool import Ids
 

@@ -22,7 +22,7 @@ from tonari.core import _native
 from tonari.core.process.progress import Counter
 from tonari.core.process.workers import Workers
 from tonari.core.results.neighbors import Neighbors
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.kdtree.cpu.tree import Tree
 from tonari.kdtree.plan import TreePlan
 from tonari.spanning import tuning

@@ -1,4 +1,4 @@
-"""Dense rows in the layout of sparse rows, for searches that compare both."""
+"""Conversion of dense rows to sparse rows, for searches that compare both kinds."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from tonari import inputs
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.sparse import tuning
 from tonari.sparse.rows import SparseRows, sparse_rows
 
 
 def compressed(x: Any, name: str, *, sets: bool = False) -> SparseRows:
-    """Return dense rows as sparse rows, without their zeros: the values do not change.
+    """Convert dense rows to sparse rows: zeros are left out, other values do not change.
 
     Parameters
     ----------

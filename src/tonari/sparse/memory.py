@@ -10,7 +10,7 @@ BLOCK = 4096  # points in a block: kSparseBlock of native/sparse/points.hpp
 # points have are rare, and have one inverted list of all points (native/sparse/points.hpp).
 DENSE_SHARE, RARE_SHARE = 10, 512
 SPARE = 512  # entries of a candidate list beyond 2 k: kMostSpare of native/sparse/block.cpp
-_QUERY = 512  # bytes of a query without its lists
+_QUERY = 512  # bytes for a query in a task, without its lists
 
 
 def packed_bytes(n: int, counts: npt.NDArray[np.int64], metric: str) -> int:

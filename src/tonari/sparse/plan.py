@@ -111,7 +111,7 @@ def plan_sparse(
 
 
 class _Search(NamedTuple):
-    """The search for which a plan is made; see :func:`plan_sparse` for the fields."""
+    """A search to be planned; :func:`plan_sparse` describes the fields."""
 
     problem: Problem
     queries: SparseRows

@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core import _native
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.inputs import LARGEST_FLOAT64
 from tonari.inputs.arrays.kinds import dtype_name
 from tonari.inputs.arrays.rows import LARGEST_WHOLE, too_large
 from tonari.sparse import tuning
 
-MOST = 2**31 - 1  # the most rows, and the most columns, whose numbers are int32
+MOST = 2**31 - 1  # largest number of rows and of columns, so that row and column numbers fit in int32
 Int64 = npt.NDArray[np.int64]
 Int32 = npt.NDArray[np.int32]
 
@@ -74,7 +74,7 @@ class SparseRows:
         return out
 
     def take(self, ids: npt.NDArray[np.integer[Any]]) -> SparseRows:
-        """Return a copy of the rows with these numbers."""
+        """Return a copy of the rows at the row numbers `ids`."""
         lengths = np.diff(self.indptr)[ids]
         indptr = _indptr(lengths)
         entries = np.arange(indptr[-1]) + np.repeat(self.indptr[ids] - indptr[:-1], lengths)
@@ -228,7 +228,7 @@ def _check_indptr(indptr: npt.NDArray[np.int64], n: int, x: Any, name: str) -> N
 def _check_values(values: npt.NDArray[Any], indptr: npt.NDArray[np.int64], name: str) -> None:
     if not len(values) or values.dtype.kind != "f":
         return
-    low, high = float(values.min()), float(values.max())  # both are NaN if a value is
+    low, high = float(values.min()), float(values.max())  # both are NaN if any value is
     if low >= -LARGEST_FLOAT64 and high <= LARGEST_FLOAT64:
         return
     bad = int((~(np.abs(values.astype(np.float64)) <= LARGEST_FLOAT64)).argmax())
@@ -323,7 +323,7 @@ class Ranking:
         self._used = used
         self._ranks = np.full(points.d if used is None else len(used), -1, np.int32)
         self._ranks[order[:ranked]] = np.arange(ranked, dtype=np.int32)
-        self.table_bytes = 24 * len(order)  # temporary tables included; afterwards far less
+        self.table_bytes = 24 * len(order)  # while ranks are computed; later the tables are far smaller
         self.points = self.of(points)
 
     def of(self, rows: SparseRows) -> npt.NDArray[np.int32]:

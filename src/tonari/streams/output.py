@@ -21,7 +21,7 @@ import numpy as np
 from tonari import inputs
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import Record
-from tonari.io.ground_truth_part import GroundTruthPart, being_written, is_locked
+from tonari.io.neighbors.ground_truth_part import GroundTruthPart, being_written, is_locked
 from tonari.streams import tuning
 from tonari.streams.chunks import Chunk
 from tonari.streams.journal import Journal, Sample, not_a_journal

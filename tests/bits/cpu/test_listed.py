@@ -9,7 +9,7 @@ from tests.helpers.bit_rows import MAKERS, noise
 from tests.helpers.filter_checks import assert_equal, nearest_allowed
 from tests.helpers.kernels import ISAS
 from tonari.bits.cpu.listed import search_listed
-from tonari.core.listed import Listed
+from tonari.core.rows.listed import Listed
 from tonari.metrics import BIT_METRICS
 
 M, N = 12, 70

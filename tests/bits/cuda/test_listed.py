@@ -11,8 +11,8 @@ from tests.helpers.bit_rows import MAKERS, noise
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_device
 from tests.helpers.filter_checks import assert_equal, nearest_allowed
 from tonari.bits import tuning
-from tonari.core.listed import Listed
 from tonari.core.results.neighbors import Neighbors
+from tonari.core.rows.listed import Listed
 from tonari.metrics import BIT_METRICS
 
 if HAS_TORCH:

@@ -15,8 +15,8 @@ from tests.helpers import checks
 from tests.helpers.command_line import as_json, refused, run
 from tests.helpers.devices import needs_torch
 from tonari import io
+from tonari.api.planning import plan as planning
 from tonari.cuda import memory as device_memory
-from tonari.methods import plan as planning
 from tonari.methods.registry import NAMES, overrides_of
 
 N, M, D, K = 300, 20, 8, 5

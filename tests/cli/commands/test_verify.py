@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -63,12 +65,49 @@ def test_graphs_with_filters_say_so_and_are_not_compared_with_all_points(found: 
     assert facts["filters"] == ["exclude_within"]
     assert "exclude_within" in run("info", name, *(("--key", "neighbors") if name == "g.hdf5" else ())).stdout
     said = refused("verify", name, "points.fbin", code=1)
-    assert f"{name}: was built with exclude_within=, so its lists leave out points" in said
+    how = "built" if name == "g.npz" else "found"
+    assert f"{name}: was {how} with exclude_within=, so its lists leave out points" in said
     if name == "g.npz":
         for command in (("recall", name, "points.fbin"), ("report", name, "points.fbin", "-o", "r.html")):
             assert "the graph: was built with exclude_within=" in refused(*command, code=1)
     as_json("graph", "points.fbin", "-k", str(K), "-o", name, "--force")
     assert as_json("verify", name, "points.fbin")["exact"] is True
+
+
+@pytest.mark.parametrize("name", ["f.npz", "f.hdf5"])
+def test_results_with_filters_say_so_and_are_not_compared_with_all_points(found: Neighbors, name: str) -> None:
+    mask = np.arange(len(io.read("points.fbin"))) % 2 == 0
+    np.save("mask.npy", mask)
+    np.save("other.npy", ~mask)
+    search = ("search", "points.fbin", "queries.npy", "-k", str(K), "-o")
+    for where, target in (("mask.npy", name), ("mask.npy", "same.npz"), ("other.npy", "other.npz")):
+        run(*search, target, "--where", where)
+    run(*search, "all.npz")
+    said = refused("verify", name, "points.fbin", "queries.npy", code=1)
+    assert f"{name}: was found with where=" in said
+    assert as_json("recall", name, "same.npz")["by_index"] == 1
+    assert "and all.npz with no filter, expected" in refused("recall", name, "all.npz", code=1)
+    if name == "f.npz":
+        assert "and other.npz with where= (bool" in refused("recall", name, "other.npz", code=1)
+        digest = hashlib.sha256(mask.tobytes()).hexdigest()
+        about = {"where": {"shape": [len(mask)], "dtype": "bool", "sha256": digest}}
+        assert as_json("info", name)["extra"]["filters"] == about
+        assert f"where= (bool, shape [{len(mask)}], SHA-256 {digest[:8]}...)" in run("info", name).stdout
+        with np.load(name) as arrays:  # as releases before this record read it
+            assert {"indices", "distances"} <= set(arrays.files)
+        run(*search[:3], "--radius", "1.5", "--where", "mask.npy", "-o", "near.npz")
+        assert as_json("info", "near.npz")["extra"]["filters"] == about
+    assert as_json("verify", "all.npz", "points.fbin", "queries.npy")["exact"] is True
+    assert "filters" not in as_json("info", "all.npz")["extra"]
+
+
+def test_damaged_records_of_filters_are_refused(found: Neighbors) -> None:
+    for text in ("[]", "{", '{"where": 1}', '{"a": {}}' + " " * (1 << 16)):
+        np.savez("found.npz", indices=found.indices, distances=found.distances)
+        with zipfile.ZipFile("found.npz", "a") as archive:
+            archive.writestr("filters.json", text)
+        for command in (("info", "found.npz"), ("verify", "found.npz", "points.fbin", "queries.npy")):
+            assert "expected the properties of filters" in refused(*command, code=1)
 
 
 def test_a_graph_brings_its_metric(found: Neighbors) -> None:

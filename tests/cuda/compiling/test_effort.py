@@ -45,7 +45,7 @@ print(json.dumps([longest(10), longest(256)[:3], of_graph()]))
 
 def test_a_network_is_taken_for_loops_where_it_has_them() -> None:
     from tonari.cuda.compiling import effort
-    from tonari.select.cuda.kernels import network
+    from tonari.select.cuda.kernels.registers import network
 
     assert network.LONG.value == effort.LOOPS_FROM
     assert inspect.signature(network._sort_in_loops.fn).parameters["NEAR"].default == effort.UNROLLED

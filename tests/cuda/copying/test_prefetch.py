@@ -15,7 +15,7 @@ from tonari.cuda import tuning
 if HAS_TORCH:
     import torch
 
-    from tonari.core.slices import cut
+    from tonari.core.rows.slices import cut
     from tonari.cuda.copying.prefetch import Feeder, slabs_of
 
 pytestmark = [needs_torch]

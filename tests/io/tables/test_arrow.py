@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tonari.io import FileFormatError, describe, read, write
-from tonari.io.found import write_found
+from tonari.io.neighbors.found import write_found
 
 SHAPES = [(1, 1), (1, 5), (7, 1), (33, 17)]
 

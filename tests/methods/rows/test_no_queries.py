@@ -206,7 +206,7 @@ def test_nothing_is_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
     tonari.radius_count(points[:0], points, 1.0)
     index = tonari.Index(points)
     monkeypatch.setattr(Segment, "decided", refuse)
-    for module, name in (("filters.asking", "Scope"), ("api.arguments.filtered", "nearest_allowed")):
+    for module, name in (("filters.answers.asking", "Scope"), ("api.arguments.filtered", "nearest_allowed")):
         monkeypatch.setattr(sys.modules[f"tonari.{module}"], name, refuse)
     for rule in ({}, {"where": np.ones(N, bool)}):
         tonari.search(points[:0], points, K, **rule)

@@ -56,7 +56,7 @@ import threading, time
 import numpy as np
 from tonari.nn_descent.cpu.backend import CpuBackend
 from tonari.metrics.problem import make_problem
-from tonari.nn_descent.planner import plan_descent
+from tonari.nn_descent.planning.planner import plan_descent
 
 points = np.random.default_rng(0).random((60_000, 64), np.float32)
 problem = make_problem(60_000, 60_000, 64, 20, dtype="float32", metric="euclidean", self_join=True, threads={threads})

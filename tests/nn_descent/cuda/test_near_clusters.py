@@ -13,7 +13,7 @@ from tests.helpers.gpu_checks import GB
 from tonari.metrics.reference import brute
 from tonari.nn_descent.entries import ID
 from tonari.nn_descent.plan import DescentPlan
-from tonari.nn_descent.planner import MOST_NEAR_ON_CUDA
+from tonari.nn_descent.planning.planner import MOST_NEAR_ON_CUDA
 
 if HAS_TORCH:
     import torch

@@ -19,7 +19,7 @@ if HAS_TORCH:
     import triton
     import triton.language as tl
 
-    from tonari.select.cuda.kernels.network import keep_smaller, merge_pairs, smallest_pairs, sort_pairs
+    from tonari.select.cuda.kernels.registers.network import keep_smaller, merge_pairs, smallest_pairs, sort_pairs
 
     @triton.jit
     def network_kernel(

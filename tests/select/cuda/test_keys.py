@@ -20,7 +20,7 @@ if HAS_TORCH:
 
 
 def keys_of(bits: Any, dtype: str, largest: bool) -> Any:
-    """Compute the keys of a tensor of bits, like ``kernels.keys.to_keys``."""
+    """Compute the keys of a tensor of bits, like ``kernels.registers.keys.to_keys``."""
     form = keys.FORMATS[dtype]
     wide = bits.to(torch.int64 if form.wide else torch.int32)
     if not form.infinite:

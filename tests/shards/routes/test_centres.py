@@ -7,7 +7,7 @@ import pytest
 
 from tests.helpers.checks import gaussian
 from tests.shards.routes.test_dealing import nearest
-from tonari.core.draws import Purpose, generator
+from tonari.core.rows.draws import Purpose, generator
 from tonari.shards import tuning
 from tonari.shards.routes.centres import deal, train
 

@@ -120,6 +120,6 @@ def test_nothing_but_the_graph_is_left(tmp_path: Path, monkeypatch: pytest.Monke
     by_shards(monkeypatch, 30)
     built(checks.gaussian(100, 4), 5, tmp_path)
     assert contents(tmp_path / "graph") == ["distances.npy", "indices.npy", "lock", "manifest.json"]
-    manifest = tonari.graph.directory.Manifest.read(tmp_path / "graph")
+    manifest = tonari.graph.files.directory.Manifest.read(tmp_path / "graph")
     assert [part[:2] for part in manifest.rows] == [[0, 30], [30, 60], [60, 90], [90, 100]]
     assert (manifest.state, manifest.method, manifest.report) == ("complete", "exact", None)

@@ -20,7 +20,7 @@ PAPER, HERE, MEASURED, VERDICT = "the paper", "here", "measured", "verdict"
 # --- verdicts ----------------------------------------------------------------------------------------------------
 
 HOLDS, LESS, IN_PART, FAILS = "holds", "holds, by less", "in part", "does not hold"
-OPEN, UNMEASURED = "open", "not measured"  # a case exists but has no row; no case exists
+OPEN, UNMEASURED = "open", "not measured"  # OPEN: a case exists but has no row; UNMEASURED: no case exists
 
 
 def reaches(bound: float, numbers: Sequence[float]) -> str:
@@ -40,7 +40,7 @@ def at_most(bound: float, numbers: Sequence[float]) -> str:
 
 
 def replaced(bound: float, numbers: Sequence[float]) -> str:
-    """Judge whether the method by which tonari replaces the paper's is `bound` times as fast."""
+    """Judge whether the method with which tonari replaces the paper's is `bound` times as fast."""
     return {HOLDS: "replaced, faster", IN_PART: "replaced, faster in part", FAILS: "replaced, slower"}[
         always(bound, numbers)
     ]
@@ -51,7 +51,7 @@ Form = Callable[[Sequence[float]], str]
 
 
 def of_each(form: Callable[[float], str]) -> Form:
-    """Return numbers as one text: a single number, or the smallest and the largest."""
+    """Return a form that writes numbers as one text: their range, or the one number if they look equal."""
 
     def words(numbers: Sequence[float]) -> str:
         low, high = form(min(numbers)), form(max(numbers))
@@ -78,11 +78,11 @@ class Claim:
     ----------
     said : the claim in words, about the paper's method or the method that replaces it
     paper : the paper's number in words, with the section
-    how : the command that measures the claim, or the reason why none does; shown if no row exists
-    ours : the measurement here; None if nothing can be measured
+    how : the command that measures the claim, or the reason why nothing does; shown if no row exists
+    ours : the measure of our number; None if nothing measures it
     bound : the paper's number
-    rule : gives the verdict on the paper's number and ours
-    form : writes our number
+    rule : function that gives the verdict from the paper's number and ours
+    form : function that writes our numbers as text
     """
 
     said: str
@@ -94,7 +94,7 @@ class Claim:
     form: Form = TIMES
 
     def here(self, results: Results, where: Where) -> Cell:
-        """Return the measured number: for "up to" the largest with its place, else the smallest and the largest."""
+        """Return our number as text: for "up to" claims the largest with its place, otherwise the range."""
         found = found_of(self, results)
         if not found:
             return Cell(f"not measured yet: {self.how}" if self.ours else f"not measured: {self.how}")
@@ -107,12 +107,12 @@ class Claim:
         return Cell(f"{words} ({at.pop()})" if len(at) == 1 and at != {""} else words, rows)
 
     def measured(self, results: Results, where: Where) -> Cell:
-        """Return the machines and dates of the measurement."""
+        """Return the machines and dates of the measured rows as text."""
         rows = [row for one in found_of(self, results) for row in one.rows]
         return Cell("; ".join(sorted({f"{_machine(row)}, {row['date'][:10]}" for row in rows})))
 
     def verdict(self, results: Results, where: Where) -> Cell:
-        """Return the verdict."""
+        """Return the verdict on the claim as text."""
         found = found_of(self, results)
         if not found:
             return Cell(OPEN if self.ours else UNMEASURED)
@@ -121,7 +121,7 @@ class Claim:
 
 @functools.lru_cache(maxsize=256)
 def found_of(claim: Claim, results: Results) -> Sequence[Found]:
-    """Return the measurement; None if no row exists."""
+    """Return the numbers that measure a claim; None if no row exists."""
     try:
         return tuple(claim.ours(results)) if claim.ours else ()
     except Missing:

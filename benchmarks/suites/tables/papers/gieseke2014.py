@@ -27,7 +27,7 @@ def _faster(case: str, device: str, peer: str) -> Measure:
 
 
 def _heights(who: str) -> Measure:
-    """Return a measure: the speed of each lower tree relative to the highest tree."""
+    """Return a measure: for each lower tree, its speed divided by that of the highest tree."""
     where: Where = {**PAPER, "case": "fig2-d10", "device": "cuda", "who": who}
     highest = {**where, "extras.height": HEIGHTS[-1]}
     return over({f"height {height}": speed_up({**where, "extras.height": height}, highest) for height in HEIGHTS[:-1]})

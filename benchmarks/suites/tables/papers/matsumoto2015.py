@@ -23,8 +23,7 @@ def _at(case: str, device: str, series: str, more: Where) -> Where:
 
 
 def _timed(case: str, ours: Where, theirs: Where) -> Measure:
-    """Return a measure: the speed-up by `ours` over `theirs` of the whole selection on two cores, for each kind of
-    data."""
+    """Return a measure: the speed-up of `ours` over `theirs` in a whole selection on two cores, by kind of data."""
     return over(
         {
             data: speed_up(

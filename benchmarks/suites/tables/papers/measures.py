@@ -1,4 +1,4 @@
-"""Measures: functions that compute numbers from the results, from rows of the machine that measured them last."""
+"""Measures: functions that compute numbers from results, using the machine with the newest suitable rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ....harness.rows import Row
 
 @dataclass(frozen=True)
 class Found:
-    """A number, the rows from which it is computed, and its place in a sweep in words."""
+    """A number, the rows from which it is computed, and in a sweep the name of its point (`at`)."""
 
     number: float
     rows: tuple[Row, ...]
@@ -24,7 +24,7 @@ Measure = Callable[[Results], list[Found]]
 
 
 def places(results: Results, where: Where) -> Iterator[dict[str, Any]]:
-    """Return the machines that have rows, the one measured last first."""
+    """Yield the machines that have rows, the most recently measured machine first."""
     dates: dict[tuple[Any, ...], str] = {}
     for row in results.find(where):
         place = tuple(row[name] for name in PLACE)
@@ -34,7 +34,7 @@ def places(results: Results, where: Where) -> Iterator[dict[str, Any]]:
 
 
 def entry(where: Where, name: str) -> Measure:
-    """Return a measure: a column or an entry of the newest run that has it."""
+    """Return a measure that reads `name`, a column or "column.entry", from the newest run in which it is not None."""
 
     def measure(results: Results) -> list[Found]:
         for place in places(results, where):
@@ -48,12 +48,12 @@ def entry(where: Where, name: str) -> Measure:
 
 
 def seconds(where: Where) -> Measure:
-    """Return a measure: the seconds of the newest run."""
+    """Return a measure that reads the median seconds of the newest run."""
     return entry(where, "seconds_median")
 
 
 def counted(where: Where, name: str) -> Measure:
-    """Return a measure: a counter of the newest run that has it."""
+    """Return a measure that reads the counter `name` from the newest run with counters."""
 
     def measure(results: Results) -> list[Found]:
         (found,) = entry(where, "extras.counters")(results)
@@ -64,7 +64,7 @@ def counted(where: Where, name: str) -> Measure:
 
 
 def missing_of(part: Measure) -> Measure:
-    """Return 1 minus a share."""
+    """Return a measure of 1 - x, where `part` measures x."""
 
     def measure(results: Results) -> list[Found]:
         return [Found(1 - found.number, found.rows, found.at) for found in part(results)]
@@ -73,7 +73,7 @@ def missing_of(part: Measure) -> Measure:
 
 
 def portion(where: Where, part: str, *rest: str) -> Measure:
-    """Return an entry's share of its sum with others, in the newest run."""
+    """Return a measure of part / (part + rest) from entries of the newest run, such as a phase's share of time."""
 
     def measure(results: Results) -> list[Found]:
         (found,) = entry(where, part)(results)
@@ -84,7 +84,7 @@ def portion(where: Where, part: str, *rest: str) -> Measure:
 
 
 def rate(where: Where) -> Measure:
-    """Return the queries per second of the newest run."""
+    """Return a measure of the queries per second in the newest run."""
 
     def measure(results: Results) -> list[Found]:
         return [Found(found.rows[0]["m"] / found.number, found.rows) for found in seconds(where)(results)]
@@ -93,7 +93,7 @@ def rate(where: Where) -> Measure:
 
 
 def speed_up(ours: Where, theirs: Where) -> Measure:
-    """Return the ratio of `theirs` to `ours` in seconds, for each run with both, on the machine measured last."""
+    """Return a measure of their seconds divided by ours, for each run with both on the machine measured last."""
 
     def measure(results: Results) -> list[Found]:
         for place in places(results, ours):
@@ -110,7 +110,7 @@ def speed_up(ours: Where, theirs: Where) -> Measure:
 
 
 def per_row(few: Where, many: Where) -> Measure:
-    """Return the ratio of the seconds per row for `few` rows and for `many` rows, in one run."""
+    """Return a measure of the seconds per row with `few` rows, divided by those with `many` rows, in one run."""
 
     def measure(results: Results) -> list[Found]:
         found = speed_up(many, few)(results)
@@ -120,7 +120,7 @@ def per_row(few: Where, many: Where) -> Measure:
 
 
 def best_of(*ways: Measure) -> Measure:
-    """Return the largest number of several methods."""
+    """Return a measure of the largest number that several measures find."""
 
     def measure(results: Results) -> list[Found]:
         return [max((one for way in ways for one in way(results)), key=lambda one: one.number)]
@@ -129,7 +129,7 @@ def best_of(*ways: Measure) -> Measure:
 
 
 def least_of(*ways: Measure) -> Measure:
-    """Return the smallest number of several methods."""
+    """Return a measure of the smallest number that several measures find."""
 
     def measure(results: Results) -> list[Found]:
         return [min((one for way in ways for one in way(results)), key=lambda one: one.number)]
@@ -138,7 +138,7 @@ def least_of(*ways: Measure) -> Measure:
 
 
 def deviation(where: Where, name: str, values: Sequence[str]) -> Measure:
-    """Return the coefficient of variation of the seconds at all `values` of a column, in the newest run."""
+    """Return a measure of standard deviation / mean of the seconds over `values` of a column, in one run."""
 
     def measure(results: Results) -> list[Found]:
         rows = [found.rows[0] for value in values for found in seconds({**where, name: value})(results)]
@@ -151,7 +151,7 @@ def deviation(where: Where, name: str, values: Sequence[str]) -> Measure:
 
 
 def relative(first: Measure, second: Measure) -> Measure:
-    """Return the ratio of two numbers in the newest run that has both."""
+    """Return a measure of the first number divided by the second; both must be of one run."""
 
     def measure(results: Results) -> list[Found]:
         (*_, one), (*_, other) = first(results), second(results)
@@ -164,7 +164,7 @@ def relative(first: Measure, second: Measure) -> Measure:
 
 
 def fastest(where: Where, recall: float) -> Measure:
-    """Return the least seconds in which the newest run on the machine measured last reaches a recall at 10."""
+    """Return a measure of the least seconds in which the newest run reaches a `recall` at 10."""
 
     def measure(results: Results) -> list[Found]:
         for place in places(results, where):
@@ -180,7 +180,7 @@ def fastest(where: Where, recall: float) -> Measure:
 
 
 def over(points: Mapping[str, Measure]) -> Measure:
-    """Return the numbers at all measured points of a sweep."""
+    """Return a measure of the numbers at all points of a sweep that were measured."""
 
     def measure(results: Results) -> list[Found]:
         found: list[Found] = []
@@ -197,7 +197,7 @@ def over(points: Mapping[str, Measure]) -> Measure:
 
 
 def share_best(points: Mapping[str, Mapping[str, Measure]], best: str) -> Measure:
-    """Return the share of measured points at which the contestant `best` has the largest number."""
+    """Return a measure of the share of points at which the contestant `best` has the largest number."""
 
     def measure(results: Results) -> list[Found]:
         wins, rows, count = 0, [], 0

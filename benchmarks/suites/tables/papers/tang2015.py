@@ -45,7 +45,7 @@ def _table_sweep(ours: str, theirs: str, ks: Sequence[int]) -> Measure:
 
 
 def _share(series: str, k: int | None = None) -> Where:
-    """Return the conditions for the rows of one part of a search; distances and copies take the same time for all k."""
+    """Return the conditions for rows of one part of a search; k is None for distances and copies, which have no k."""
     return {"suite": "tang2015", "device": "cuda", "case": "share", "extras.series": series, "k": k}
 
 
@@ -66,7 +66,7 @@ def _peaks(
     options: Sequence[str],
     places: dict[str, tuple[int, int]],
 ) -> list[Claim]:
-    """Return a claim for each queue: the largest improvement over the bare queue."""
+    """Return a claim for each queue: its largest improvement over the bare queue."""
     return [
         Claim(
             f"{said}: {name}",

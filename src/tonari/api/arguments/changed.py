@@ -91,7 +91,8 @@ def finished(change: Change, found: Any, side: inputs.Side) -> Any:
         return with_weights(found, change.values(found.weights))
     if isinstance(found, tuple):
         return type(found)(*(inputs.hand_back(part, side) for part in _with_values(change, found)))
-    return found if hasattr(found, "is_dir") else inputs.hand_back(found, side)  # a path, or an array of counts
+    # A path or an array of counts contains no distances.
+    return found if hasattr(found, "is_dir") else inputs.hand_back(found, side)
 
 
 def _with_values(change: Change, found: Any) -> Any:

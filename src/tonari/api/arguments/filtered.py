@@ -7,10 +7,10 @@ from typing import Any
 from tonari import inputs
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors
+from tonari.filters.answers.nearest import nearest_allowed
+from tonari.filters.answers.ties import nearest_with_ties
 from tonari.filters.arguments import Given
-from tonari.filters.nearest import nearest_allowed
 from tonari.filters.scope import Scope
-from tonari.filters.ties import nearest_with_ties
 from tonari.methods.call import Call
 from tonari.methods.rows.no_queries import none_nearest, none_within_radius, refuse_unsupported
 from tonari.methods.rows.points import Points
@@ -27,7 +27,7 @@ def refuse_plan(plan: Any) -> None:
 def search_allowed(call: Call, queries: Any, points: Any, k: Any, given: Given) -> Neighbors:
     """Find the k nearest points that the filters allow for every query; see :func:`tonari.search`."""
     own_checks = call.metric.bits or call.metric.missing
-    looked_at = not (call.place.devices or own_checks)  # whether values are checked in host memory, by as_rows
+    looked_at = not (call.place.devices or own_checks)  # whether as_rows checks the values of points
     base = inputs.as_rows(points, "points", check_values=False) if looked_at else call.rows(points, "points")
     rows = call.rows(queries, "queries")
     inputs.same_width(rows, base)

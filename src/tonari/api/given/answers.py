@@ -13,8 +13,8 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.pairs import Pairs, pairs_of
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.core.trail import recording
+from tonari.filters.answers.ties import are_all
 from tonari.filters.arguments import Given, shared_mask
-from tonari.filters.ties import are_all
 from tonari.given.cpu import nearest as by_nearness
 from tonari.given.cpu import within as by_radius
 from tonari.given.values import MatrixValues, Values, strip

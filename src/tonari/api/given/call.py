@@ -22,7 +22,7 @@ from tonari.metrics.names import name_of_function
 from tonari.metrics.radius import limits_of
 
 _METHODS, _DEVICES = ("auto", "exact"), ("auto", "cpu")
-_NONE: Any = object()  # no queries
+_NONE: Any = object()  # default of `queries`, which means a self-join
 
 
 class GivenCall(NamedTuple):

@@ -45,7 +45,7 @@ from tonari.sparse.rows import SparseRows, as_sparse_rows
 Found = TypeVar("Found", Neighbors, RadiusNeighbors)
 
 
-# The cache that tonari.methods.repeated uses: how earlier searches of the present state were answered.
+# For tonari.methods.repeated: takes an Index and returns the cache of its present state.
 kept_of = operator.attrgetter("_state.kept")
 
 
@@ -57,7 +57,7 @@ class IndexBase(Hinted):
     weights: Weights | None
     transform: Float64 | None = None
     _asked: str
-    _bits: int | None = None  # columns of bool rows, which packing pads to whole bytes
+    _bits: int | None = None  # number of columns of bool rows, before packing pads them to whole bytes
     _base: str
     _call: Call
     _change: Change | None
@@ -159,7 +159,7 @@ class IndexBase(Hinted):
         return self._call.place.rows(x, name, self._metric, threads or self._threads)
 
     def _sparse_rows(self, x: Any, name: str) -> SparseRows:
-        """Check rows for an Index of sparse rows; dense queries are converted."""
+        """Check rows for an Index of sparse rows, and return them as sparse rows; only queries may be dense."""
         if are_sparse(x):
             return as_sparse_rows(x, name, sets=self._metric.bits)
         if name == "queries":
@@ -170,7 +170,7 @@ class IndexBase(Hinted):
         )
 
     def _dense_rows(self, x: Any, name: str) -> Any:
-        """Convert sparse queries for an Index of dense rows."""
+        """Convert sparse queries to a dense array, for an Index of dense rows."""
         if name == "queries" and not self._metric.bits:
             return as_sparse_rows(x, name).toarray()
         raise TypeError(
@@ -187,7 +187,7 @@ class IndexBase(Hinted):
         return self._compared(rows, "queries", threads)
 
     def _keep(self, now: State, decision: Decision, queries: Any, quick: Way | None, run: Way | None = None) -> None:
-        """Cache how to answer an equal search of a state: by `quick(queries, points)`, or else by `run(queries)`."""
+        """Cache functions to repeat a search of a state: `quick(queries, points)`, and `run(queries)` if that fails."""
         if self._change is None and self._coded is None:
             ways = _after_checks(now, quick), None if run is None else _after_checks(now, lambda rows, _: run(rows))
             repeated.keep(decision, (queries,), *ways, kept=now.kept)
@@ -241,7 +241,7 @@ class IndexBase(Hinted):
 
 
 def _after_checks(now: State, quick: Way | None) -> Way | None:
-    """Return a function that checks that points are unchanged, then calls `quick`; None without a single segment."""
+    """Return a function that checks that points are unchanged, then calls `quick`; None without `quick` or `only`."""
     if quick is None or now.only is None:
         return None
     points, unchanged = now.only.points, now.unchanged
@@ -255,10 +255,10 @@ def _after_checks(now: State, quick: Way | None) -> Way | None:
 
 
 def quick_search_of(index: IndexBase, queries: Any, k: int, threads: int | None) -> tuple[Way, Decision] | None:
-    """Return a function that answers a search like this one without planning, and its decision; None if impossible.
+    """Return a function that repeats a search without planning, and the decision of the search; None if impossible.
 
-    The function takes queries of the same shape and dtype. It returns None for queries that the Index has to search
-    itself, for example to name a bad value.
+    The function takes queries of the same shape and dtype as `queries`. It returns None for queries that the Index has
+    to search itself, for example to name a bad value.
     """
     now, call = index._state, index._call
     if not isinstance(now, State) or now.only is None or index._coded is not None or index._change is not None:

@@ -69,7 +69,7 @@ class ChangingIndex(IndexBase):
         if came != expected:
             raise TypeError(f"points: {came}, expected {expected} as the other points; convert or copy them")
         compared = self._compared(rows, "points")  # refused here, where rows have the caller's numbers
-        if not self._metric.missing:  # NaN is no error there
+        if not self._metric.missing:  # for metrics of missing values, NaN is no error
             inputs.check_values(compared, "points", first=0, nonnegative=self._call.metric.nonnegative)
         host = isinstance(rows, np.ndarray)
         rows = np.array(rows, order="C") if host else rows.clone(memory_format=sys.modules["torch"].contiguous_format)

@@ -150,7 +150,7 @@ class CodedRows:
 
 
 def _stamped(stored: StoredRows) -> StoredRows:
-    """Update the modification time in a position of rows; raise RuntimeError if the file has another size."""
+    """Return a position of rows with the file's present modification time; raise RuntimeError if its size differs."""
     try:
         about = os.stat(stored.path)
     except FileNotFoundError:

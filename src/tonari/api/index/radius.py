@@ -175,7 +175,7 @@ class RadiusIndex(IndexBase):
         return radius_chunks(index, queries, find, rows=rows, chunk_rows=chunk_rows, progress=progress)
 
     def _keep_quick(self, now: State, those: DecidedPoints, queries: Any, limits: Any, quick_of: Any) -> None:
-        """Cache how to answer an equal search of a single segment, if the CPU can answer it in microseconds."""
+        """Cache a function to repeat a search of a single segment, if the CPU answers it in microseconds."""
         if not those.call.place.devices:
             quick = quick_of(those.call, those.decision, Within(queries, limits), those.rows)
             if quick is not None:

@@ -18,8 +18,8 @@ from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors, no_neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors, none_within
 from tonari.core.trail import part
+from tonari.filters.answers.ties import first_and_tied, joined_ties
 from tonari.filters.rules import Rules
-from tonari.filters.ties import first_and_tied, joined_ties
 from tonari.methods.rows.value_range import DIGITS, may_underflow, refusal
 from tonari.metrics import Metric
 from tonari.sparse.cpu.search import PreparedSparse, Request, count_sparse, find_sparse, kth_sparse, search_sparse
@@ -150,7 +150,7 @@ class Among:
         counts = count_sparse(queries, *ready, request, progress=self.progress)
         silent = dataclasses.replace(self, progress=False)
         for block in self._doubtful(queries, limits, counts):
-            silent.within(queries, limits, rules, rows=block, ready=ready)  # refuses overflow
+            silent.within(queries, limits, rules, rows=block, ready=ready)  # raises ValueError for overflow
         return counts
 
     def with_ties(
@@ -219,8 +219,8 @@ class Among:
     ) -> None:
         """Raise ValueError if a distance has overflowed or underflowed; see ``methods/rows/value_range.py``.
 
-        `values` and `indices` are the lists of all queries, one after another, `counts` their lengths, and `first` is
-        the number of the first of these queries.
+        `values` and `indices` are the concatenated lists of consecutive queries, `counts` are the lengths of the lists,
+        and `first` is the row number of the first query.
         """
         record, points = self.metric, self.points
         if record.bits or not len(values):
@@ -268,7 +268,7 @@ def _largest(rows: SparseRows) -> npt.NDArray[np.float64]:
 
 
 def _differ(queries: SparseRows, row: int, points: SparseRows, point: int, *, products: bool) -> bool:
-    """Whether the exact value of two rows is not 0: they share a column (inner product), or they differ (distance)."""
+    """Whether the exact value of two rows is nonzero: they share a column (inner product) or differ (distance)."""
     (a, p), (b, q) = (
         (of.columns[of.indptr[at] : of.indptr[at + 1]], of.values[of.indptr[at] : of.indptr[at + 1]])
         for of, at in ((queries, row), (points, point))

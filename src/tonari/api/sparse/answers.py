@@ -253,7 +253,7 @@ class SparsePairs:
             self._ready = call.among.ready(call.queries, problem, within=True, held=memory)
 
     def of(self, rows: slice, progress: ProgressLike) -> Pairs:
-        """Find the pairs of consecutive allowed rows with later allowed rows."""
+        """Find all pairs of a row and a later row, both allowed by `where`; the slice `rows` selects the first ones."""
         among = dataclasses.replace(self._call.among, progress=progress)
         lists = among.within(
             self._call.queries, self._limits, self._rules, own=True, later=True, rows=rows, ready=self._ready

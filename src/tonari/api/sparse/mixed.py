@@ -1,4 +1,4 @@
-"""Calls with sparse rows on one side and dense rows on the other: one side takes the layout of the other."""
+"""Calls with sparse queries and dense points, or the reverse: one array is converted to the layout of the other."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ R = TypeVar("R")
 def in_one_layout(verb: Callable[P, R]) -> Callable[P, R]:
     """Wrap a public function of queries and points, so that one of them may be sparse and the other dense.
 
-    The side with fewer rows takes the layout of the other, so the copy has at most 12 bytes for each number of the
-    dense side. If both have the same number of rows, the queries are converted. No value changes, so the answer has the
-    bits that two sparse or two dense sides give. Such a call supports the metrics, methods and devices of sparse rows,
-    whichever side is longer.
+    The array with fewer rows is converted to the layout of the other, so the copy has at most 12 bytes for each number
+    of the dense array. If both have the same number of rows, the queries are converted. No value changes, so the answer
+    has the same bits as with two sparse or two dense arrays. Such a call supports the metrics, methods and devices of
+    sparse rows, whichever array is longer.
     """
 
     @functools.wraps(verb)
@@ -34,7 +34,7 @@ def in_one_layout(verb: Callable[P, R]) -> Callable[P, R]:
         sets = checked_metric(given.get("metric", "euclidean")).bits
         check_place(given.get("method", "auto"), given.get("device", "auto"))
         side = inputs.side_of(queries, "queries")
-        # P does not describe the rest of the arguments.
+        # Type checkers cannot match the other arguments with P.
         found: Any = verb(*_both(queries, points, sets=sets), *args[2:], **given)  # type: ignore[arg-type]
         if not isinstance(found, tuple):
             return inputs.hand_back(found, side)  # type: ignore[no-any-return]
@@ -45,7 +45,7 @@ def in_one_layout(verb: Callable[P, R]) -> Callable[P, R]:
 
 
 def _both(queries: Any, points: Any, *, sets: bool) -> tuple[Any, Any]:
-    """Return queries and points in the same layout; sets are always sparse."""
+    """Return queries and points in the same layout, which is sparse if rows are compared as sets."""
     rows = {
         name: as_sparse_rows(x, name, sets=sets) if are_sparse(x) else x
         for name, x in (("queries", queries), ("points", points))

@@ -21,7 +21,7 @@ from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.process.workers import Workers
 from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.core.results.radius_neighbors import RadiusNeighbors, Within, later_points
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.core.trail import current
 
 

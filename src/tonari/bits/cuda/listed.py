@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from tonari.bits import tuning
-from tonari.core.listed import Listed
 from tonari.core.results.neighbors import Neighbors
+from tonari.core.rows.listed import Listed
 from tonari.cuda.devices import on
 from tonari.cuda.launch import launch
 from tonari.select.cuda.dispatch import k_smallest
@@ -23,7 +23,7 @@ def search_listed(
     metric: str,
     listed: Listed,
     *,
-    threads: int | None = None,  # threads and found: only for the CPU
+    threads: int | None = None,  # `threads` and `found` are used on the CPU, and ignored here
     found: Neighbors | None = None,
 ) -> Neighbors:
     """Find the k nearest points in each query's list; see ``exact/cpu/direct/listed.py``.

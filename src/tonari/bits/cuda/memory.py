@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from tonari.bits import tuning
 from tonari.core.results.neighbors import index_dtype
 from tonari.core.units import MIB
-from tonari.select.cuda.order import ENTRY_BYTES, MERGE_BYTES
+from tonari.select.cuda.lists.order import ENTRY_BYTES, MERGE_BYTES
 
 STEP = 128  # columns per step of a product, which divides the number of columns of an unpacked row
 TILE, POINT_TILE = 128, 256  # queries and points in a tile of the product
 SMALL_CHANGE = 64 * MIB
 _PAIR = 5  # bytes of a pair: its value, and a flag for values within a limit
-_KEPT = 16  # bytes of an entry of a selection: a value and its position
+_KEPT = 16  # bytes of a selected entry: a value and its position
 
 
 def unpacked_width(d: int) -> int:
@@ -92,7 +92,7 @@ class BitNeeds:
         return self.d * (slabs + (sizes.block if self.queries_come else 0))
 
     def working_bytes(self, sizes: BitSizes) -> int:
-        """Return the bytes of unpacked rows, values, the selection from them, and merged lists."""
+        """Return the bytes of unpacked rows, values of pairs, selections from them, and merged neighbour lists."""
         block, slab = sizes.block, sizes.slab
         unpacked = (block + slab) * (unpacked_width(self.d) + 4)
         found = block * min(self.k, slab)

@@ -24,7 +24,7 @@ from tonari.bits.cuda.prepared import PreparedBits
 from tonari.bits.cuda.unpack import room_for, unpack
 from tonari.bits.cuda.values import write_values
 from tonari.core.process.progress import Counter, Progress, ProgressLike
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.cuda.device_threads import a_thread_each, side_by_side
 from tonari.cuda.devices import on, to_device
 from tonari.cuda.pace import Pace

@@ -86,7 +86,7 @@ def plan_bits_on_cuda(
     if why_not is not None:
         raise Unsupported(why_not)
     check_overrides(overrides, OVERRIDES_ON_CUDA)
-    several = len(problem.devices) > 1  # several devices need copies, even if the rows are on one of them
+    several = len(problem.devices) > 1  # with several devices, some need copies even of rows that are on a device
     needs = BitNeeds(
         n=problem.n,
         m=-(-problem.m // len(problem.devices)),
@@ -156,7 +156,7 @@ def _fitting(
 
 
 def _choices(needs: BitNeeds, streamed: bool, overrides: dict[str, Any]) -> Iterator[BitSizes]:
-    """Yield the sizes to try, in descending order, with the sizes that a caller overrides fixed."""
+    """Yield the sizes to try, in descending order; a size that the caller sets stays fixed."""
     wish = needs.wish()
     block = min(int(overrides.get("query_block", wish.block)), needs.m)
     slab = min(int(overrides.get("point_slab", wish.slab)), needs.n)

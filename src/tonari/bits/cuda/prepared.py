@@ -6,7 +6,7 @@ from collections.abc import Generator
 from typing import Any
 
 from tonari.bits.cuda.plan import BitsCudaPlan
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.cuda.copying.prefetch import slabs
 from tonari.cuda.devices import to_device
 from tonari.cuda.streams import Written
@@ -26,7 +26,7 @@ class PreparedBits:
         self._written = [Written(rows) for rows in self._there]
 
     def arriving(self, plan: BitsCudaPlan, at: int) -> Generator[Any, None, None]:
-        """Yield the plan's slabs of points, on device number `at`; a slab is valid until the next one is requested."""
+        """Yield slabs of points on the device ``plan.devices[at]``; a slab is valid until the next is requested."""
         order = cut(plan.n, plan.point_slab)
         if plan.streamed:
             yield from slabs(self._points, order, plan.devices[at])

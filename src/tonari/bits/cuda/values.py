@@ -8,7 +8,7 @@ from tonari.bits.cuda.memory import POINT_TILE, STEP, TILE
 from tonari.bits.cuda.unpack import Unpacked
 from tonari.cuda.launch import launch
 
-ROWS, COLUMNS, STAGES, WARPS = TILE, POINT_TILE, 3, 8  # a stage takes 48 KiB of shared memory
+ROWS, COLUMNS, STAGES, WARPS = TILE, POINT_TILE, 3, 8  # each stage takes 48 KiB of shared memory
 
 
 def write_values(

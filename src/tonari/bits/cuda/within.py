@@ -15,9 +15,9 @@ from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import index_dtype
 from tonari.core.results.radius_neighbors import RadiusNeighbors, Within, later_points
 from tonari.inputs import Side, hand_back
-from tonari.select.cuda.ragged import join_parts, moved, one_after_another, order_lists
+from tonari.select.cuda.lists.ragged import join_parts, moved, one_after_another, order_lists
 
-_FARTHEST = float(1 << 24)  # the largest value, except inf for a query and itself
+_FARTHEST = float(1 << 24)  # largest possible distance; only a query and itself have inf
 
 
 def find_bits(
@@ -56,7 +56,7 @@ def count_bits(request: Within, prepared: PreparedBits, plan: BitsCudaPlan, prog
 
 
 def _columns(limits: npt.NDArray[np.float32]) -> Any:
-    """Return the limits of the queries as a tensor of shape (m, 1) in host memory, below inf."""
+    """Return the queries' limits, lowered to finite values, as a tensor of shape (m, 1) in host memory."""
     return torch.from_numpy(np.minimum(limits, np.float32(_FARTHEST)))[:, None]
 
 

@@ -14,7 +14,7 @@ from tonari.cli._points import Inputs, inputs_option
 from tonari.core.process.progress import Progress
 from tonari.io._formats import TABLES
 from tonari.io.converting import convert as copy_points
-from tonari.io.found import ARROW_SUFFIXES, check_writable
+from tonari.io.neighbors.found import ARROW_SUFFIXES, check_writable
 
 WRITTEN = (*io.SUFFIXES, *(suffix for suffix in TABLES if suffix in ARROW_SUFFIXES))
 DTYPES = ("float16", "float32", "float64", "uint8", "int8", "int32")

@@ -18,7 +18,7 @@ from tonari.core.trail import recording
 from tonari.graph.exports.arrow import about
 from tonari.graph.knn_graph import KNNGraph
 from tonari.io._atomic import atomic
-from tonari.io.found import SUFFIXES, check_writable, write_found
+from tonari.io.neighbors.found import SUFFIXES, check_writable, write_found
 from tonari.methods.registry import check_method
 from tonari.shards.plan import METHODS
 from tonari.shards.state import bytes_of

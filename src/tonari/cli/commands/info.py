@@ -15,11 +15,12 @@ from tonari.api.index.files.dense import describe
 from tonari.cli import _common, _options
 from tonari.cli._points import Inputs, inputs_option
 from tonari.core.results.neighbors import index_dtype
-from tonari.graph.directory import BUILDING, GRAPH, NEIGHBORS, value_dtype
+from tonari.graph.files.directory import BUILDING, GRAPH, NEIGHBORS, value_dtype
 from tonari.graph.knn_graph import KNNGraph
 from tonari.graph.lists import Lists
 from tonari.graph.statistics import distances_at, missing_neighbours, range_of, zero_distances
 from tonari.graph.structure import connected_components
+from tonari.io.filtered import filters_in, in_words
 from tonari.io.formats.npz import Archive
 from tonari.io.record import read_record
 from tonari.metrics.recall import Recall
@@ -57,6 +58,8 @@ def info(file: Path, key: str | None, read: Inputs, as_json: bool) -> None:
     extra = dict(facts["extra"])
     plan = extra.pop("plan", {})  # the plan in a directory is for one shard, not for the whole graph
     ran = extra.pop("record", None)
+    if isinstance(extra.get("filters"), dict):
+        extra["filters"] = in_words(extra["filters"])
     flat = {name: value for name, value in facts.items() if name != "extra"} | extra
     text = "\n".join(f"{name:>14}  {_shown(value)}" for name, value in flat.items())
     if plan:
@@ -78,7 +81,7 @@ def _facts(path: Path, key: str | None, read: Inputs) -> dict[str, Any]:
         return _lists_facts(path)
     if kind == "neighbours" and path.suffix.lower() == ".npz":
         found = io.describe(path, key="indices")
-        extra = {"distances": io.describe(path, key="distances").dtype}
+        extra = {"distances": io.describe(path, key="distances").dtype, **_filters(path)}
         found = dataclasses.replace(found, format="neighbours", extra=extra)
     else:
         found = read.describe(path, key)
@@ -98,8 +101,13 @@ def _lists_facts(path: Path) -> dict[str, Any]:
             "columns": None,
             "dtype": str(indices.dtype),
             "bytes": archive.size,
-            "extra": {"neighbours": indices.shape[0], "distances": str(distances.dtype)},
+            "extra": {"neighbours": indices.shape[0], "distances": str(distances.dtype), **_filters(path)},
         }
+
+
+def _filters(path: Path) -> dict[str, Any]:
+    filters = filters_in(path)
+    return {"filters": filters} if filters else {}
 
 
 def _graph_facts(path: Path) -> dict[str, Any]:

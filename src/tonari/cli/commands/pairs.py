@@ -17,7 +17,7 @@ from tonari.cli._points import Inputs, id_option, inputs_option
 from tonari.cli._radius import check_radius, min_similarity_option, radius_option
 from tonari.core.results.pairs import Pairs
 from tonari.io._common import Array
-from tonari.io.pairs import SUFFIXES, write_pairs
+from tonari.io.neighbors.pairs import SUFFIXES, write_pairs
 
 
 @click.command()

@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
+from tonari.api.planning import explain as explaining
+from tonari.api.planning import plan as planning
 from tonari.cli import _common, _options
 from tonari.cli._points import Inputs, inputs_option
 from tonari.inputs.overrides import read_override
-from tonari.methods import explain as explaining
-from tonari.methods import plan as planning
 from tonari.methods.registry import NAMES, by_force, overrides_of
 
 

@@ -13,13 +13,16 @@ from tonari import io
 from tonari.cli import _common, _options
 from tonari.cli._directories import check_points, load_graph, refuse
 from tonari.cli._points import Inputs, inputs_option
+from tonari.core.errors import Unsupported
 from tonari.core.results.neighbors import Neighbors
 from tonari.graph import recall as quality
-from tonari.io.ground_truth import HDF5_SUFFIXES
+from tonari.io.filtered import filters_in, in_words
+from tonari.io.neighbors.ground_truth import HDF5_SUFFIXES
 from tonari.metrics import get_metric
 from tonari.metrics.recall import neighbors_recall
 
-# A relative difference: two computations of the same distance differ by less, a distance and its square by more.
+# Largest relative difference of distances that count as equal: rounding differences are smaller, and the difference of
+# a distance from its square is larger.
 _ALIKE = 1e-3
 
 
@@ -111,7 +114,7 @@ def _check_results(found: Path, truth: Path) -> None:
 
 
 def _has_neighbors(path: Path) -> bool:
-    suffix = path.suffix.lower()  # files of true neighbours may have any other suffix
+    suffix = path.suffix.lower()  # any other suffix is read as Big-ANN ground truth
     return suffix in HDF5_SUFFIXES or suffix not in io.SUFFIXES or _common.kind_of(path) == "neighbours"
 
 
@@ -124,6 +127,7 @@ def _contents(path: Path) -> str:
 
 
 def _results(found_in: Path, truth_in: Path, metric: str, *, as_json: bool) -> None:
+    _check_filters(found_in, truth_in)
     found, truth = (_signed(io.read_ground_truth(path)) for path in (found_in, truth_in))
     (m, k), (true_m, true_k) = found.indices.shape, truth.indices.shape
     if m != true_m or k > true_k:
@@ -146,6 +150,19 @@ def _results(found_in: Path, truth_in: Path, metric: str, *, as_json: bool) -> N
         f"{m:,} queries, k={k}, {metric}"
     )
     _common.emit(facts, text, as_json=as_json)
+
+
+def _check_filters(found: Path, truth: Path) -> None:
+    """Raise an error if the records in two files say that their neighbours were found with different filters."""
+    recorded = [filters_in(path) if path.suffix.lower() in (*HDF5_SUFFIXES, ".npz") else {} for path in (found, truth)]
+    ours, theirs = recorded
+    known = all(about for filters in recorded for about in filters.values())  # HDF5 stores names alone
+    if ours.keys() != theirs.keys() or (known and ours != theirs):
+        by_ours, by_theirs = (in_words(filters) or "no filter" for filters in recorded)
+        raise Unsupported(
+            f"{found}: was found with {by_ours}, and {truth} with {by_theirs}, expected neighbours among the same "
+            "points; find the true neighbours with the same filters"
+        )
 
 
 def _signed(neighbors: Neighbors) -> Neighbors:

@@ -9,7 +9,7 @@ import click
 from tonari.cli import _common, _options
 from tonari.cli._directories import check_points, load_graph, refuse
 from tonari.cli._points import Inputs, inputs_option
-from tonari.graph.directory import Manifest
+from tonari.graph.files.directory import Manifest
 from tonari.graph.page.contents import contents
 from tonari.graph.page.template import render
 from tonari.io._atomic import atomic
@@ -70,7 +70,7 @@ def report(
         read.check([points])
         check_points(points, key, graph)
         rows = read.read(points, key)
-    plan = Manifest.read(graph).plan if graph.is_dir() and made.record is None else None  # a record includes its plan
+    plan = Manifest.read(graph).plan if graph.is_dir() and made.record is None else None  # a record shows its own plan
     found = contents(made.lists, rows, sample=sample, seed=seed, threads=threads, progress=progress, plan=plan)
     page = render(found, graph.name).encode()
     with atomic(output) as file:

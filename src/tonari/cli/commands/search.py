@@ -18,10 +18,10 @@ from tonari.cli._points import Inputs, check_named, id_option, inputs_option
 from tonari.cli._radius import check_radius, min_similarity_option, radius_option
 from tonari.core.errors import Unsupported
 from tonari.core.trail import Record, recording
-from tonari.io._atomic import atomic
 from tonari.io._common import open_regular, parsing, size_of
-from tonari.io.found import SUFFIXES, check_writable, write_found
-from tonari.io.ground_truth import HDF5_SUFFIXES
+from tonari.io.filtered import properties_of, write_npz
+from tonari.io.neighbors.found import SUFFIXES, check_writable, write_found
+from tonari.io.neighbors.ground_truth import HDF5_SUFFIXES
 from tonari.io.points import dtype_without_rows
 from tonari.shards.state import read_state
 from tonari.streams.output import kept
@@ -109,9 +109,9 @@ def search(
         raise click.UsageError("how many neighbours? Give -k, or --radius or --min-similarity", context)
     options = _options.with_columns(options) | {"metric": metric}
     values = ("where", where), ("exclude_within", exclude_within)
-    filters = [name for name, value in values if value is not None]
-    if filters and (names_a_directory(output) or output.lower().endswith(".ibin")):
-        message = f"{output} cannot be combined with --{filters[0].replace('_', '-')}; name a .npz file"
+    names = [name for name, value in values if value is not None]
+    if names and (names_a_directory(output) or output.lower().endswith(".ibin")):
+        message = f"{output} cannot be combined with --{names[0].replace('_', '-')}; name a .npz file"
         raise click.BadParameter(message, context, param_hint="'-o'")
     if ties == "all":
         if within:
@@ -125,9 +125,9 @@ def search(
         target = _common.check_output(Path(output), (".npz",), inputs=(points, queries), force=force)
         check_named(context, target, read)
         read.check([points, queries])
-        near = {"radius": radius, "min_similarity": min_similarity, "max_neighbors": k, "where": _mask(where)}
-        near["exclude_within"] = exclude_within
-        _within(points, queries, key, _queries_key(queries, queries_key), target, near | options, read, as_json=as_json)
+        options |= {"radius": radius, "min_similarity": min_similarity, "max_neighbors": k}
+        options |= {"where": _mask(where), "exclude_within": exclude_within}
+        _within(points, queries, key, _queries_key(queries, queries_key), target, options, read, as_json=as_json)
         return
     assert k is not None
     if names_a_directory(output):
@@ -151,18 +151,18 @@ def search(
         except KeyboardInterrupt:
             _tell_what_is_kept(target, asked.shape[0], force=force)
             raise
-        (record,) = record.parts  # the record of the whole file, including rows that interrupted runs found
+        (record,) = record.parts  # for the whole file, including the rows that earlier, interrupted runs found
     else:
         with recording("search", asked.shape[0]) as record:
-            options |= {"where": _mask(where), "exclude_within": exclude_within, "ties": ties}
+            filters = {"where": _mask(where), "exclude_within": exclude_within}
+            options |= filters | {"ties": ties}
             found = searching.search(asked, base, k, **options)
         if target.suffix.lower() == ".npz":
-            with atomic(target) as file:
-                np.savez(file, **found._asdict())
+            write_npz(target, found._asdict(), properties_of(filters))
         else:
-            names = read.names_of_rows(queries), read.names_of_rows(points)
-            about = {"metric": metric, **({"filters": filters} if filters else {})}
-            write_found(target, found.indices, found.distances, about, names=names)
+            ids = read.names_of_rows(queries), read.names_of_rows(points)
+            about = {"metric": metric, **({"filters": names} if names else {})}
+            write_found(target, found.indices, found.distances, about, names=ids)
     sizes = {"rows": asked.shape[0], "points": base.shape[0], "k": k, "metric": metric}
     _emit(target, sizes, started, read, record, as_json=as_json)
 
@@ -181,7 +181,7 @@ def _mask(where: Path | None) -> Any:
 def _queries_key(queries: Path, given: str | None) -> str | None:
     """Return the name of the queries' array in a file; in HDF5 files the default, "train", would be the points."""
     if given is None and queries.suffix.lower() in HDF5_SUFFIXES:
-        return "test"  # the queries' name in files of ann-benchmarks
+        return "test"  # the name of the queries' dataset in files of ann-benchmarks
     return given
 
 
@@ -202,8 +202,8 @@ def _within(
     asked = read.read_queries(queries, queries_key, base)
     with recording("radius_search", asked.shape[0]) as record:
         found = radius.radius_search(asked, base, **options)
-    with atomic(target) as file:
-        np.savez(file, indptr=found.indptr, indices=found.indices, distances=found.distances)
+    filters = {name: options[name] for name in ("where", "exclude_within")}
+    write_npz(target, found._asdict(), properties_of(filters))
     count = len(found.indices)
     facts = {"rows": asked.shape[0], "points": base.shape[0], "neighbours": count, "metric": options["metric"]}
     text = f"{count:,} neighbours of {asked.shape[0]:,} queries in {base.shape[0]:,} points"

@@ -14,9 +14,10 @@ from tonari.api import verifying
 from tonari.cli import _common, _options
 from tonari.cli._directories import load_graph, refuse
 from tonari.cli._points import Inputs, inputs_option
+from tonari.core.errors import Unsupported
 from tonari.graph.lists import refuse_filtered
-from tonari.io.found import filters_in
-from tonari.io.ground_truth import HDF5_SUFFIXES
+from tonari.io.filtered import filters_in, in_words
+from tonari.io.neighbors.ground_truth import HDF5_SUFFIXES
 
 _WHY = "compare it with tonari.knn_graph by the same filters, as by graph.overlap(other)"
 
@@ -95,8 +96,12 @@ def verify(
             lists, metric = (graph.indices[:, first:], graph.distances[:, first:]), graph.metric
             columns = {"weights": graph.weights, "transform": graph.transform}
         else:
-            if found.suffix.lower() in HDF5_SUFFIXES:
-                refuse_filtered(filters_in(found), str(found), _WHY)
+            if found.suffix.lower() in (*HDF5_SUFFIXES, ".npz") and (filters := filters_in(found)):
+                raise Unsupported(
+                    f"{found}: was found with {in_words(filters)}, so its lists leave out points that are nearer than "
+                    "its neighbours, expected neighbours among all points; compare it with the result of the same "
+                    "filters, as by tonari recall"
+                )
             neighbors = io.read_ground_truth(found)
             lists = neighbors.indices, neighbors.distances
     base = read.read(points, key)

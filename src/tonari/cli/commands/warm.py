@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
+from tonari.api.planning import warm as warming
 from tonari.cli import _common, _options
 from tonari.cli._points import Inputs, inputs_option
-from tonari.methods import warm as warming
 
 
 @click.command()

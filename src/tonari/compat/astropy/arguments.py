@@ -115,7 +115,7 @@ class Pair(NamedTuple):
         return cls(_in_unit(parts[0], unit, names[0]), _in_unit(parts[1], unit, names[1]), first.shape, (moved, second))
 
     def limit(self, seplimit: Any) -> Float64:
-        """Check `seplimit` and return the limit in degrees of each position of the first catalogue, of shape (n,)."""
+        """Check `seplimit`, and return a limit in degrees for each position of the first catalogue, of shape (n,)."""
         if self.coordinates is None:
             if hasattr(seplimit, "unit"):
                 raise TypeError("seplimit: expected a number of degrees, as the catalogues are in degrees")
@@ -130,9 +130,9 @@ class Pair(NamedTuple):
         return np.broadcast_to(degrees, (n,))
 
     def measured(self, left: Any, right: Any, degrees: Float64, *, unit_of: int = 0) -> tuple[Any, Any]:
-        """Return the angular separation and the distance in space of each pair of positions, as the caller gets them.
+        """Return each pair's angular separation and distance in space, in the types that match the caller's catalogues.
 
-        They are Angle and Quantity for astropy's coordinates, and float64 arrays for columns of degrees.
+        For astropy's coordinates these are Angle and Quantity, for columns of degrees float64 arrays.
 
         Parameters
         ----------
@@ -167,7 +167,7 @@ def chords(degrees: Float64) -> Float64:
 
 
 def check_store(storekdtree: Any) -> None:
-    """Check the argument `storekdtree`, with which astropy stores a tree in a catalogue and tonari does nothing."""
+    """Check the argument `storekdtree`, which makes astropy store a tree in the catalogue and has no effect here."""
     if not isinstance(storekdtree, str | bool):
         raise TypeError(f"storekdtree={storekdtree!r}: expected a name or a bool, which change nothing here")
 

@@ -88,7 +88,7 @@ def search_around_sky(
 def in_blocks(
     index: Index, vectors: Float64, reach: Float64, rows: Ids, queries: Positions, points: Positions
 ) -> Iterator[tuple[Ids, Ids, Ids, Float64]]:
-    """Find all points within a maximum chord of each selected query, in blocks of queries that bound the memory.
+    """Find all points within its maximum chord for each selected query, in blocks of queries to bound the memory.
 
     Parameters
     ----------

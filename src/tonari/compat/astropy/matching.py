@@ -152,7 +152,8 @@ def nearest(queries: Positions, points: Positions, k: int) -> tuple[Ids, Float64
         close = np.flatnonzero(found.distances[:, k] <= reach)
         for some, left, right, apart in in_blocks(index, vectors, reach, close, queries, points):
             order = np.lexsort((right, apart, left))
-            begin = np.searchsorted(left, some)  # valid after sorting too, since `left` is the primary key and ascends
+            # Sorting kept each query's pairs in place, since `left` ascends and is the primary key.
+            begin = np.searchsorted(left, some)
             first = order[begin[:, None] + np.arange(k)]
             indices[some], degrees[some] = right[first], apart[first]
     return indices, degrees

@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.metrics import tuning
 from tonari.metrics.changes.trigonometry import arcsin, sin_cos
 from tonari.metrics.definitions import unit_vectors
@@ -114,7 +114,7 @@ def _less(left: Float64, right: Float64, unit: Unit) -> Float64:
     half, correction = unit.half_turn
     difference = left - right
     backwards = difference - left
-    error = (left - (difference - backwards)) - (right + backwards)  # rounding error of the subtraction
+    error = (left - (difference - backwards)) - (right + backwards)  # exact rounding error of `difference`
     turns = np.rint(difference / (2 * half))
     return (difference - turns * (2 * half)) + (error - turns * (2 * correction))
 

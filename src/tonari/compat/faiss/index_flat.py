@@ -136,7 +136,7 @@ class IndexFlat(Hinted):
 
     @not_compiled
     def remove_ids(self, x: Any) -> int:
-        """Remove the rows with these numbers, renumber the later ones, and return the number of removed rows."""
+        """Remove the rows at these row numbers, renumber the rows after them, and return how many rows were removed."""
         numbers = ids_of(x, "x")
         staying = np.ones(self.ntotal, bool)
         staying[numbers[(numbers >= 0) & (numbers < self.ntotal)]] = False
@@ -148,7 +148,7 @@ class IndexFlat(Hinted):
 
     @not_compiled
     def reconstruct(self, key: int) -> npt.NDArray[np.float32]:
-        """Return the row with this number, of shape (d,)."""
+        """Return the row at this row number, of shape (d,)."""
         at = inputs.check_count(key, "key", least=0)
         if at >= self.ntotal:
             raise ValueError(f"key={key}: the index has rows 0 to {self.ntotal - 1}, {self.ntotal} in all")

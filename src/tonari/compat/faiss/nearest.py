@@ -14,7 +14,7 @@ from tonari.compat.arguments import leave_out
 from tonari.compat.faiss.arguments import METRIC_L2, filled, metric_of, padded, rows_of
 from tonari.compat.faiss.threads import threads
 from tonari.core.process.compiling import not_compiled
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 
 
 @not_compiled

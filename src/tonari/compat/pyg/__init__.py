@@ -13,9 +13,9 @@ covered                                   how
 ``knn``, ``radius``                       edges: row 0 has queries (rows of y), row 1 has points (rows of x)
 ``knn_graph``, ``radius_graph``           edges: row 0 has neighbours, row 1 their centres; the other way round with
                                           ``flow="target_to_source"``
-``nearest``                               for each row of x the number of the nearest row of y
-``batch``, ``batch_x``, ``batch_y``       clouds: whole numbers from 0, which need not be sorted
-``batch_size``                            checked: every number in ``batch`` must be less than it
+``nearest``                               for each row of x the row number of its nearest row of y
+``batch``, ``batch_x``, ``batch_y``       the cloud id of each point, from 0, in any order
+``batch_size``                            checked: every cloud id in ``batch`` must be less than it
 ``num_workers``                           CPU threads; -1 lets the amount of work decide. No effect on CUDA
 ``max_num_neighbors``                     the most points that are kept for a query, the nearest ones; None keeps all
 ``cosine``                                1 - cosine similarity

@@ -33,7 +33,7 @@ def both_of(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def clouds_of(batch: Any, name: str, count: int, batch_size: Any) -> npt.NDArray[np.int64] | None:
-    """Check an argument such as `batch`, the number of each point's cloud, and return it as int64 of shape (count,)."""
+    """Check an argument such as `batch`, the cloud id of each point, and return it as int64 of shape (count,)."""
     size = None if batch_size is None else inputs.check_count(batch_size, "batch_size")
     if batch is None:
         return None

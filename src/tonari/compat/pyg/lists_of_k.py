@@ -1,4 +1,4 @@
-"""Drop-ins for PyTorch Geometric's functions with a number of neighbours: ``knn``, ``knn_graph`` and ``nearest``."""
+"""Drop-ins for the k-NN functions of PyTorch Geometric: ``knn``, ``knn_graph`` and ``nearest``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drop-ins for PyTorch Geometric's functions with a radius: ``radius`` and ``radius_graph``."""
+"""Drop-ins for the radius searches of PyTorch Geometric: ``radius`` and ``radius_graph``."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from tonari.compat.arguments import number_of, numbers_of
 from tonari.core.errors import Unsupported
 from tonari.metrics.names import MINKOWSKI, powers
 
-_LEAST_P = 1.0  # as in SciPy
+_LEAST_P = 1.0  # smallest accepted p of a Minkowski norm, as in SciPy
 
 
 def metric_of(p: Any, eps: Any) -> str:

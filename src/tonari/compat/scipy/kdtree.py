@@ -51,7 +51,7 @@ class cKDTree(Hinted, TwoTrees):
         self.maxes: npt.NDArray[np.float64] = self.data.max(axis=0) if self.n else np.zeros(self.m)
         self.mins: npt.NDArray[np.float64] = self.data.min(axis=0) if self.n else np.zeros(self.m)
         self._indexes: dict[str, Index | Periodic] = {}
-        self._kept: dict[Key, Kept] = {}  # the prepared searches of earlier queries
+        self._kept: dict[Key, Kept] = {}  # cached searches, for queries with the same shapes and arguments
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_kept": {}}
@@ -125,7 +125,7 @@ class cKDTree(Hinted, TwoTrees):
         return (d, i) if shape else (float(d), np.intp(i))
 
     def _nearest(self, x: Any, k: int, metric: str, threads: int | None) -> tuple[Any, Any]:
-        """Find the k nearest neighbours, where k is at most n and no distance is too large, so that none is missing."""
+        """Find the k nearest points for k <= n, without an upper bound on distances; no neighbour is missing."""
         rows, lead = queries_of(x, self.m)
         shape = lead if k == 1 else (*lead, k)
         if not len(rows):
@@ -214,7 +214,7 @@ class cKDTree(Hinted, TwoTrees):
 
 
 def _answer_of(found: Neighbors, shape: tuple[int, ...]) -> tuple[Any, Any]:
-    """Return distances and indices as arrays of this shape, or as two numbers if the shape is empty."""
+    """Return distances and indices as arrays of this shape, or as two numbers if it is ()."""
     d, i = found.distances.reshape(shape), found.indices.astype(np.intp).reshape(shape)
     return (d, i) if shape else (float(d), np.intp(i))
 

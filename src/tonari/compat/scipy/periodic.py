@@ -145,7 +145,7 @@ class Periodic:
         return _Request(rows, limits, reach, masks, np.logical_or.reduce([far, *masks[1:]]))
 
     def _blocks(self, request: _Request, rows: Ids, threads: int | None) -> Iterator[tuple[Ids, Ids, Ids, Float64]]:
-        """Find all points within the radius of each given query, in blocks of queries that bound the memory.
+        """Find all points within the radius of each of the queries `rows`, in blocks of queries to bound the memory.
 
         Yields
         ------
@@ -168,7 +168,7 @@ class Periodic:
             yield some, left[order], right[order], distances[order]
 
     def _counts(self, request: _Request, rows: Ids, threads: int | None) -> Ids:
-        """Return an upper bound of the number of points that :meth:`_pairs` finds for each given query."""
+        """Return for each of the queries `rows` an upper bound on the number of points that :meth:`_pairs` finds."""
         if not self._sets:
             return np.full(len(rows), len(self.points))
         counts = np.zeros(len(rows), np.int64)
@@ -179,7 +179,7 @@ class Periodic:
         return counts
 
     def _pairs(self, request: _Request, rows: Ids, threads: int | None) -> tuple[Ids, Ids]:
-        """Return all pairs of a given query and a point within reach of one of its images, each pair once."""
+        """Return all pairs of a query in `rows` and a point within reach of one of its images, each pair once."""
         n = len(self.points)
         if not self._sets:
             return np.repeat(rows, n), np.tile(np.arange(n), len(rows))

@@ -4,6 +4,6 @@
 PAIRS = 1 << 22  # pairs of a query and a point in one block
 ELEMENTS = 1 << 16  # differences of coordinates that are computed at once
 
-# Not measured: with more periodic dimensions than this, each query is compared with all points, because it would have
-# 2 ** dimensions images.
+# Not measured: the largest number of periodic dimensions for which images of queries are searched, up to
+# 2 ** dimensions for each query; with more, each query is compared with all points.
 MOST_PERIODIC = 6

@@ -111,14 +111,14 @@ class TwoTrees(ABC):
             left = np.repeat(np.arange(self.n), np.diff(indptr))
             left, right = left[left < right], right[left < right]
         else:
-            found = cast(Pairs, pairs(self.data, radius, metric=metric))  # it returns a path only if out= is passed
+            found = cast(Pairs, pairs(self.data, radius, metric=metric))  # a path only with out=
             left, right = found.left, found.right
         both = np.stack([left, right], axis=1).astype(np.intp)
         return both if output_type == "ndarray" else set(map(tuple, both.tolist()))
 
     @not_compiled
     def count_neighbors(self, other: Any, r: Any, p: float = 2.0, weights: Any = None, cumulative: bool = True) -> Any:
-        """Count the pairs between this tree and another one within each radius, or sum the weights of these pairs.
+        """Count the pairs of a point of this tree and a point of `other` within each radius, or sum the pairs' weights.
 
         Parameters
         ----------
@@ -160,7 +160,7 @@ class TwoTrees(ABC):
     def sparse_distance_matrix(
         self, other: Any, max_distance: float, p: float = 2.0, output_type: str = "dok_matrix"
     ) -> Any:
-        """Return the distances of all pairs between this tree and another one that are at most `max_distance`.
+        """Return the distances of all pairs of a point of this tree and a point of `other` within `max_distance`.
 
         Parameters
         ----------
@@ -226,6 +226,6 @@ def summed(
     indptr, right, distances = found
     left = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     ascending, of = np.unique(radii, return_inverse=True)
-    first = np.searchsorted(ascending, distances)  # the smallest radius that includes each pair
+    first = np.searchsorted(ascending, distances)  # position of the smallest radius that includes each pair
     sums = np.bincount(first, weights[0][left] * weights[1][right], minlength=len(ascending))
     return np.asarray(np.cumsum(sums)[of], np.float64)

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core import tuning
-from tonari.core.allowed import Allowed
 from tonari.core.process.caches import cached
 from tonari.core.results.neighbors import Neighbors, index_dtype
-from tonari.core.slices import cut
+from tonari.core.rows.allowed import Allowed
+from tonari.core.rows.slices import cut
 
 
 class RadiusNeighbors(NamedTuple):

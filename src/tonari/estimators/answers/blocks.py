@@ -20,7 +20,7 @@ from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.estimators import tuning
 from tonari.estimators.answers.rows import GivenRows
 
-_ENTRY_BYTES = 96  # bytes that a listed neighbour takes, including the values computed from it
+_ENTRY_BYTES = 96  # bytes of memory for one entry of a neighbour list, including the values computed from it
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ class Components:
     Attributes
     ----------
     of : int64 array of shape (n,)
-        The number of each node's component: components are in ascending order of their first nodes.
+        The component of each node, as an id from 0; ids are in ascending order of the components' first nodes.
 
     Examples
     --------

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core.results.neighbors import Neighbors
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.estimators import tuning
 
-_ENTRY_BYTES = 64  # bytes that a row's neighbour takes, including the values computed from it
+_ENTRY_BYTES = 64  # bytes of memory for one entry of a neighbour list, including the values computed from it
 
 Values = npt.NDArray[Any]
 Float64 = npt.NDArray[np.float64]
@@ -81,7 +81,7 @@ def winners(labels: Values, found: Neighbors, weights: Float64 | None, classes: 
             won[part] = _most(votes, own)
         elif own is None or (own >= 0).all():
             won[part] = _sums(votes, own, classes).argmax(axis=1)
-        else:  # if weights are negative, the largest share may not be the largest sum
+        else:  # with negative weights, a total may be negative, so that the largest share is not the largest sum
             won[part] = _shares(votes, own, classes).argmax(axis=1)
     return won
 
@@ -144,7 +144,7 @@ def _shares(labels: Values, weights: Float64 | None, classes: int) -> Float64:
 
 def _most(labels: Values, weights: Float64 | None) -> Values:
     """Return the label with the most votes in each row, the smallest label in a tie; fast for many classes."""
-    order = np.argsort(labels, axis=1, kind="stable")  # stable, to add votes in the order of _sums
+    order = np.argsort(labels, axis=1, kind="stable")  # stable, so that votes are added in the same order as by _sums
     ordered = np.take_along_axis(labels, order, axis=1)
     begins = np.ones(labels.shape, bool)
     begins[:, 1:] = ordered[:, 1:] != ordered[:, :-1]

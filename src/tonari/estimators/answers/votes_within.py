@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core.results.radius_neighbors import RadiusNeighbors
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.estimators import tuning
 from tonari.estimators.answers.votes import Float64, Values
 
@@ -126,7 +126,7 @@ def means_within(values: Values, found: RadiusNeighbors, weights: Float64 | None
 
 
 def _rows_of(found: RadiusNeighbors) -> npt.NDArray[np.int64]:
-    """Return the list number of each neighbour, of shape (entries,)."""
+    """Return for each listed neighbour the index of its list, of shape (entries,)."""
     return np.repeat(np.arange(len(found.indptr) - 1), np.diff(found.indptr))
 
 
@@ -150,7 +150,7 @@ def _most(labels: Values, rows: npt.NDArray[np.int64], weights: Float64 | None, 
     won = np.full(m, -1, np.intp)
     if not len(labels):
         return won
-    order = np.lexsort((labels, rows))  # stable, to add votes in the order of neighbours
+    order = np.lexsort((labels, rows))  # stable, so that votes are added in the order of the neighbour lists
     labels, rows = labels[order], rows[order]
     begins = np.ones(len(labels), bool)
     begins[1:] = (labels[1:] != labels[:-1]) | (rows[1:] != rows[:-1])

@@ -20,7 +20,7 @@ class Classifying(MultiOutputMixin, ClassifierMixin, Searching):
     weights: Any
 
     def _keep_classes(self, X: Any, y: Any) -> None:
-        """Check and store the rows X, and for each output the classes of y and the number of each row's class."""
+        """Check and store the rows X and, for each output, the distinct classes of y and each row's index into them."""
         check_weights(self.weights)
         y = self._keep(X, y, multi_output=True)
         plain = _is_plain(y)

@@ -32,7 +32,7 @@ class PredictingWithin(Within):
             return super()._prepared()
 
     def _blocks(self, queries: Any) -> Iterator[tuple[slice, RadiusNeighbors, Float64 | None]]:
-        """Yield slice, neighbour lists and weights of each block of queries.
+        """Yield for each block of queries its slice, its neighbour lists, and the weights of the listed neighbours.
 
         Queries are checked rows, or None for the fitted rows, which are then not in their own lists.
         """

@@ -52,7 +52,7 @@ class Searching(BaseEstimator):
         self.device, self.memory = device, memory
 
     def _check_sizes(self) -> None:
-        """Check the parameters `n_neighbors` and `radius`; a hook for subclasses that have them."""
+        """Check `n_neighbors` or `radius`, in the subclasses that have these parameters; do nothing here."""
 
     def _keep(self, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
         """Check the parameters, the rows X and, if passed, y; store the rows and return the checked y."""
@@ -100,7 +100,7 @@ class Searching(BaseEstimator):
         return None if X is None else validate_data(self, X, **self._checks(X), reset=False)
 
     def _complete(self, found: Neighbors) -> Neighbors:
-        """Return the lists, or raise an error if a row with missing values has a column in common with too few rows."""
+        """Return lists unchanged; raise an error if one is not full, since rows with NaN may have no common column."""
         if self._takes_nan and (found.indices[:, -1] < 0).any():
             row = int((found.indices[:, -1] < 0).argmax())
             raise ValueError(

@@ -16,7 +16,7 @@ from tonari.core.process.isa import chosen_isa
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.process.workers import Workers
 from tonari.core.results.neighbors import Neighbors
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.exact import tuning
 from tonari.exact.cpu.passes import Search
 from tonari.exact.cpu.rows.prepared import PreparedPoints

@@ -26,7 +26,7 @@ from tonari.core._native import exact_values
 from tonari.core.process.progress import ProgressLike
 from tonari.core.process.workers import Workers, default_threads
 from tonari.core.results.neighbors import Neighbors, index_dtype
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.core.trail import current, part
 from tonari.exact import tuning
 from tonari.metrics import get_metric

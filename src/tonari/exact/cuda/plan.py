@@ -54,7 +54,7 @@ class CudaPlan(Plan):
     subsets : bool
         Whether the device has room for a copy of some of the points, for searches among this subset. One kind of subset
         omits the copies that no answer can contain (rows/copies.py); it is used in a single long search, or if many
-        rows are unproved. The other kind has the points near unproved rows (attempts/nearby.py).
+        rows are unproved. The other kind has the points near unproved rows (attempts/retries/nearby.py).
     bytes_first : bool
         Whether a single search first tests whether all elements are integers of one byte. If they are, the search
         begins with "int8", which is exact for such integers (attempts/as_bytes.py), and omits "split".

@@ -248,7 +248,7 @@ OF_PAIR = 96
 LEAST_OF_SUBSETS = 1 << 15  # minimum number of points for searches among subsets; fewer soon have exact values
 
 # Case: exact_cuda hard-offset-1e6, hard-tight on cuda. Chosen on: not recorded.
-# Retries in int8 (attempts/as_bytes.py) and in neighbourhoods (attempts/nearby.py).
+# Retries in int8 (attempts/as_bytes.py) and in neighbourhoods (attempts/retries/nearby.py).
 AS_BYTES_PRODUCTS = 1 << 34  # minimum number of values (unproved rows x points x columns) for a retry in int8
 AS_BYTES_BESIDE = 3  # groups that int8 refines in addition to k: that of the row itself in a graph, and a few with ties
 NEARBY_CENTRES = 64  # number of queries that a round tries as centres
@@ -260,7 +260,7 @@ NEARBY_SHARE = 0.25  # maximum share of the points in a neighbourhood
 NEARBY_VALUES = 1 << 32  # minimum values that a neighbourhood saves if its rows would have all exact values computed
 NEARBY_SCREEN = 1 << 40  # minimum values that a neighbourhood saves if its rows would be screened with all points
 NEARBY_OF_ROUND = 8  # a round must save this many times the values that a neighbourhood must save
-NEARBY_SAMPLE = 4096  # number of points by which are_inseparable (attempts/nearby.py) decides
+NEARBY_SAMPLE = 4096  # number of points by which are_inseparable (attempts/retries/nearby.py) decides
 
 # Case: radius_cuda within-gauss-d128, within-sift-d128 on cuda. Chosen on: not recorded.
 # Searches within a radius (attempts/within.py).

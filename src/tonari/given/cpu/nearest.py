@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.results.neighbors import Neighbors
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.given.plan import GivenPlan
 from tonari.given.values import Allowed, Values, forbid, own_values, strip, without_own
 from tonari.select import select_k
@@ -73,7 +73,7 @@ def nearest(
             if own:
                 selves[rows] = own_values(block, rows, columns)
                 without_own(block, rows, columns)
-            later = block[:, rows.stop - rows.start :]  # not filtered, as a later row may find other points
+            later = block[:, rows.stop - rows.start :]  # before filtering, as filters differ between rows
             if allowed is not None:
                 block = forbid(block.copy() if symmetric else block, allowed, _all(rows), _all(columns))
             most = min(k, block.shape[1] - own)
@@ -118,7 +118,7 @@ def _mirror(found: Neighbors, block: Array, rows: slice, allowed: Allowed | None
 
 
 def _merge(found: Neighbors, rows: npt.NDArray[np.int64], values: Array, indices: Array) -> None:
-    """Merge further neighbours into the lists of some rows, in order of (distance, index), missing entries last."""
+    """Merge candidates into the lists of the rows `rows`, in order of (distance, index), missing entries last."""
     k = found.indices.shape[1]
     distances = np.concatenate([found.distances[rows], values], axis=1)
     ids = np.concatenate([found.indices[rows], indices], axis=1, dtype=found.indices.dtype)

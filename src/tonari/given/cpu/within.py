@@ -10,7 +10,7 @@ import numpy.typing as npt
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.results.neighbors import index_dtype
 from tonari.core.results.radius_neighbors import RadiusNeighbors
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.given.plan import GivenPlan
 from tonari.given.values import Allowed, Values, strip, without_own
 

@@ -11,8 +11,7 @@ from tonari.core.process.progress import ProgressLike
 from tonari.graph.lists import Lists
 from tonari.methods.auto_graph import choose_graph
 from tonari.methods.decision import Decision, by_plan
-from tonari.methods.plan import check_exact
-from tonari.methods.registry import is_exact, method_for
+from tonari.methods.registry import check_exact, is_exact, method_for
 from tonari.methods.rows.place import Place
 from tonari.nn_descent.plan import check_recall, check_seed
 from tonari.nn_descent.updates import check_name

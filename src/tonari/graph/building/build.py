@@ -12,8 +12,8 @@ from tonari.core.errors import Unsupported
 from tonari.core.method import GraphLists
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import recording
+from tonari.filters.answers.nearest import nearest_allowed
 from tonari.filters.arguments import Given
-from tonari.filters.nearest import nearest_allowed
 from tonari.filters.scope import Scope
 from tonari.graph.building.approximate import GraphOptions, choose_or_plan, entries_of_start, may_miss
 from tonari.graph.lists import Lists, check_filters

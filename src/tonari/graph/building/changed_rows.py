@@ -16,7 +16,7 @@ import numpy as np
 from tonari import inputs
 from tonari.core._native import exact_values
 from tonari.core.results.neighbors import Neighbors
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.graph import tuning
 from tonari.graph.lists import Lists
 from tonari.methods.call import Call

@@ -22,7 +22,7 @@ from tonari import inputs
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import Progress
 from tonari.core.results.neighbors import Neighbors, index_dtype
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.core.trail import Record, decided, part, recording
 from tonari.graph import tuning
 from tonari.graph.building.approximate import GraphOptions
@@ -33,7 +33,7 @@ from tonari.graph.lists import Lists
 from tonari.methods.call import Call
 from tonari.methods.rows.points import Points
 from tonari.nn_descent.plan import check_recall, check_seed
-from tonari.nn_descent.planner import RECALL
+from tonari.nn_descent.planning.planner import RECALL
 from tonari.select.merge import merge_neighbors
 
 

@@ -30,7 +30,7 @@ from tonari.methods.registry import search_method
 from tonari.nn_descent.driver import Measure, Measuring, build, report_of
 from tonari.nn_descent.method import beside_rows
 from tonari.nn_descent.plan import DescentPlan, check_recall, check_seed
-from tonari.nn_descent.planner import RECALL
+from tonari.nn_descent.planning.planner import RECALL
 from tonari.nn_descent.report import DescentReport
 from tonari.nn_descent.updates import check_name
 from tonari.select.merge import merge_neighbors

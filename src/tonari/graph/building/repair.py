@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.core.listed import Listed
 from tonari.core.process.progress import Progress
 from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.core.results.radius_neighbors import RadiusNeighbors
-from tonari.core.slices import cut
+from tonari.core.rows.listed import Listed
+from tonari.core.rows.slices import cut
 from tonari.core.trail import decided
 from tonari.filters.looking import near_some
 from tonari.filters.scope import Scope, on_host

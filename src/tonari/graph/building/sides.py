@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.core._native import exact_values
-from tonari.core.draws import Purpose, generator
 from tonari.core.errors import Unsupported
 from tonari.core.results.neighbors import Neighbors
+from tonari.core.rows.draws import Purpose, generator
 from tonari.core.trail import Record
 from tonari.graph import tuning
 from tonari.graph.lists import Lists, check_lists, refuse_filtered

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from tonari.core.process.floats import in_default_floats
 from tonari.core.results.neighbors import Neighbors
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.graph import tuning
 from tonari.graph.exports.common import HasLists, refuse_similarities, refuse_squares, with_self
 from tonari.graph.exports.csr import matrix_of

@@ -33,7 +33,8 @@ def dtype_of(dtype: npt.DTypeLike) -> np.dtype[Any]:
     if isinstance(dtype, str) and dtype == NAME:  # without ml_dtypes, NumPy does not know this name
         return BFLOAT16
     kind = np.dtype(dtype)
-    return BFLOAT16 if kind.isbuiltin != 1 and kind.name == NAME else kind  # .name takes 2 µs
+    # Test `isbuiltin` first, because reading `name` takes 2 µs.
+    return BFLOAT16 if kind.isbuiltin != 1 and kind.name == NAME else kind
 
 
 def held(x: Any) -> npt.NDArray[Any]:

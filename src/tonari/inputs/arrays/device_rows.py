@@ -75,7 +75,7 @@ def as_device_rows(x: Any, name: str) -> Any:
         cast = ".to(torch.float32)" if kind_of(x) == "torch" else ".astype('float32')"
         raise TypeError(f"{name}: {dtype} is not supported, only {accepted()}; try {cast}")
     check_shape(tuple(tensor.shape), name)
-    if tensor.stride(1) != 1:  # tensor.contiguous() would keep the stride if there is a single column
+    if tensor.stride(1) != 1:  # contiguous() would not change the stride of a single column
         tensor = tensor.clone(memory_format=sys.modules["torch"].contiguous_format)
     return tensor
 
@@ -138,7 +138,7 @@ def hand_back(part: Any, side: Side) -> Any:
 
 
 def rows_at(rows: Any, ids: Any) -> Any:
-    """Return a copy of the rows whose numbers are `ids`, on the device of the rows.
+    """Return a copy of the rows at the row numbers `ids`, on the device of the rows.
 
     `ids` is a NumPy array or a tensor, such as a result of :func:`ids_for`.
 
@@ -151,7 +151,7 @@ def rows_at(rows: Any, ids: Any) -> Any:
 
 
 def ids_for(rows: Any, ids: Any) -> Any:
-    """Return row numbers as an array or tensor on the device of the rows, with which rows can be selected.
+    """Return row numbers as an array or tensor on the device of the rows, ready to index the rows.
 
     >>> import numpy as np
     >>> from tonari.inputs import ids_for

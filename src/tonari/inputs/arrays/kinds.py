@@ -92,7 +92,7 @@ def place_of(x: Any, name: str) -> str | None:
         return None
     try:
         kind, number = x.__dlpack_device__()
-    except Exception as error:  # of any type: for example, JAX raises for an array sharded over several devices
+    except Exception as error:  # any exception: for example, JAX raises one for an array sharded over several devices
         raise ValueError(f"{name}: its library does not tell on which device it is: {error}") from error
     if kind in _DLPACK_CUDA:
         return f"cuda:{int(number)}"
@@ -120,10 +120,10 @@ def from_host(x: Any, name: str, shape: str) -> npt.NDArray[Any]:
         fix = _fix_of_table(x) if hasattr(x, "schema") else "numpy.stack(column.to_numpy())"
         raise TypeError(f"{name}: is a {type(x).__name__} of pyarrow, expected an array of shape {shape}; use {fix}")
     if library in ("pandas", "polars") and hasattr(x, "columns"):
-        return np.asarray(x.to_numpy())  # of the common dtype of all columns
+        return np.asarray(x.to_numpy())  # to_numpy gives all columns a common dtype
     try:
         return np.asarray(x)
-    except ValueError as error:  # lists of unequal length
+    except ValueError as error:  # NumPy refuses lists of unequal length
         raise ValueError(f"{name}: cannot be read as an array of shape {shape}: {error}") from None
 
 

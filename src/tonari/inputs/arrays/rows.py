@@ -25,14 +25,13 @@ Rows: TypeAlias = npt.NDArray[Any]
 
 ACCEPTED_NAMES = ("float32", "float16", NAME, "float64", "uint8", "int8")
 ACCEPTED = tuple(map(dtype_of, ACCEPTED_NAMES))
-_BUILTIN = frozenset(dtype for dtype in ACCEPTED if dtype.isbuiltin == 1)  # in native byte order
+_BUILTIN = frozenset(dtype for dtype in ACCEPTED if dtype.isbuiltin == 1)  # NumPy's own, in native byte order
 
-# Integer dtypes whose rows are converted to float32. It represents whole numbers up to LARGEST_WHOLE exactly; larger
-# ones are refused.
+# Integer dtypes whose rows are converted to float32.
 WHOLE_NAMES = ("int16", "int32", "int64", "uint16", "uint32", "uint64")
-LARGEST_WHOLE = 2**24
+LARGEST_WHOLE = 2**24  # largest whole number that is accepted, since float32 represents all up to it exactly
 
-QUERIES = "queries"  # the rows of which there may be none
+QUERIES = "queries"  # name of the only argument that may be an array without rows
 
 _TO_HOST = {"torch": ".cpu()", "cupy": ".get()", "jax": "numpy.asarray(...)"}
 
@@ -131,7 +130,7 @@ def dtype_of_rows(x: Any) -> str:
 
 
 def check_shape(shape: tuple[int, ...], name: str) -> None:
-    """Check that a shape is that of a matrix with at least one column and, unless it has queries, at least one row."""
+    """Check that a shape is (n, d) with d at least 1, and n at least 1 unless the rows are queries."""
     if 0 in shape and not (name == QUERIES and len(shape) == 2 and shape[1]):
         least = "at least one column" if name == QUERIES else "at least one row and one column"
         raise ValueError(f"{name}: shape {shape} is empty, expected {least}")
@@ -164,7 +163,7 @@ def _from_torch(x: Any, name: str) -> Rows:
     if dtype not in (
         *ACCEPTED_NAMES,
         *WHOLE_NAMES,
-    ):  # checked before the conversion, as some dtypes of torch have no counterpart in NumPy
+    ):  # check before converting to NumPy, which lacks some dtypes of torch
         fix = "torch.view_as_real(x).flatten(1), which makes columns of the real and imaginary parts"
         fix = "try " + (fix if dtype.startswith("complex") else ".to(torch.float32)")
         raise TypeError(f"{name}: {dtype} is not supported, only {accepted()}; {fix}")

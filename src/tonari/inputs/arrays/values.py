@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tonari.core import _native
 from tonari.core.process.workers import Workers, default_threads
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.inputs import tuning
 from tonari.inputs.arrays.bfloat16 import as_floats, held
 from tonari.inputs.arrays.kinds import kind_of
@@ -25,7 +25,7 @@ from tonari.inputs.arrays.kinds import kind_of
 # finite.
 LARGEST_FLOAT64 = 1e150
 
-NO_ROW = 1 << 62  # the value of a flag if no row is refused
+NO_ROW = 1 << 62  # flags have the row number of the first refused row, or this value if no row is refused
 
 T = TypeVar("T")
 
@@ -37,7 +37,7 @@ def check_finite(rows: npt.NDArray[Any], name: str, threads: int | None = None) 
     """
     few = rows.nbytes <= tuning.CHECKED_BYTES
     if few and rows.itemsize == 8 and np.vdot(rows, rows) <= LARGEST_FLOAT64**2:
-        return  # with a refused value, the sum of squares would be NaN, infinite or larger
+        return  # all values are accepted: a refused one would make the sum of squares NaN, infinite or larger
     find = _native.first_nonfinite_row
     row = find(rows, 0, len(rows)) if few else _first_row(find, rows, threads)
     if row >= 0:
@@ -57,7 +57,7 @@ def _overflows(rows: npt.NDArray[Any], threads: int | None) -> bool:
 
 
 def _first_row(find: Callable[[npt.NDArray[Any], int, int], int], rows: npt.NDArray[Any], threads: int | None) -> int:
-    """Return the smallest row number that ``find(rows, begin, end)`` returns for a part of the rows, or -1."""
+    """Search the rows in parts by ``find(rows, begin, end)``, and return the smallest row number found, or -1."""
     found = _by_parts(lambda part: find(rows, part.start, part.stop), rows, threads)
     return min((row for row in found if row >= 0), default=-1)
 

@@ -28,7 +28,7 @@ NARROW, WIDE = "<2I", "<2Q"
 
 
 def counts(path: Path) -> tuple[int, int, int]:
-    """Read the two counts of an 8-byte header, and return them and the size of the file."""
+    """Return the two counts of an 8-byte header (rows, columns), and the size of the file in bytes."""
     size = size_of(path)
     if size < 8:
         raise mismatch(path, size, "at least 8", "a header of two uint32, rows and columns", "The file is truncated.")
@@ -38,12 +38,12 @@ def counts(path: Path) -> tuple[int, int, int]:
 
 
 def holds_ground_truth(rows: int, columns: int, size: int) -> bool:
-    """Return whether a file has the size of ground truth: an 8-byte header, n * k int32 ids and float32 distances."""
+    """Return whether a file has the size of ground truth: an 8-byte header, then n * k int32 ids and n * k float32."""
     return rows > 0 and columns > 0 and size == 8 + 8 * rows * columns
 
 
 def layout(path: Path) -> tuple[int, int, int]:
-    """Return the bytes of the header, n and d, by the one of the two headers that agrees with the size of the file."""
+    """Return the header's length in bytes (8 or 16, whichever agrees with the size of the file), n and d."""
     dtype = DTYPES[path.suffix.lower()]
     rows, columns, size = counts(path)
     expected = 8 + rows * columns * dtype.itemsize
@@ -56,7 +56,7 @@ def layout(path: Path) -> tuple[int, int, int]:
         wide_expected = 16 + wide_rows * wide_columns * dtype.itemsize
         if wide_columns and size == wide_expected:
             return 16, wide_rows, wide_columns
-        # A 16-byte header with fewer than 2**32 rows looks like an 8-byte header with 0 columns: the upper half of n.
+        # The upper half of a 64-bit n below 2**32 is 0, so a 16-byte header looks like an 8-byte one with 0 columns.
         if rows and columns == 0 and wide_columns:
             why = f"16-byte header: {wide_rows} rows, {wide_columns} columns of {dtype}"
             raise mismatch(path, size, wide_expected, why, fix)

@@ -33,8 +33,8 @@ from tonari.io._common import (
 
 DEFAULT_KEY = "train"
 SOFT_LINKS = 16  # the longest chain of soft links that is followed, as in HDF5 itself
-LONGEST_NAME = 100  # bytes of the attributes that name the metric and the filters
-FILTERS = "filters"  # tonari's own attribute: the names of arguments that restricted the neighbours
+LONGEST_NAME = 100  # largest length in bytes of an attribute (metric, filters) that is read
+FILTERS = "filters"  # tonari's attribute with the names of the arguments that restricted the neighbours
 
 
 def library() -> Any:
@@ -46,7 +46,7 @@ def library() -> Any:
 
 
 def _parsing(path: Path) -> AbstractContextManager[None]:
-    # HDF5's own error message, which is kept, reports the expected size (stored_eof).
+    # HDF5's message, which is part of the error, reports the expected size (stored_eof).
     return parsing(path, path.stat().st_size, "a whole HDF5 file", "Fetch it again.")
 
 

@@ -32,7 +32,7 @@ Holds = Literal["matrix", "vector", "text"]
 
 
 class Header(NamedTuple):
-    """The contents of a file's header; the values start after it, at byte `offset`."""
+    """The shape, order and dtype in the header of a .npy file; the values start at byte `offset`."""
 
     shape: tuple[int, ...]
     fortran: bool
@@ -84,7 +84,7 @@ def read_vector_header(file: IO[bytes], path: Path, size: int, where: str) -> He
 
 
 def _start(file: IO[bytes]) -> tuple[bytes, int]:
-    """Read the header's bytes, at most LONGEST_HEADER, and return them with the length that the header states."""
+    """Read the bytes of a header, at most LONGEST_HEADER, and return them and the length that the header states."""
     start = file.read(npy_format.MAGIC_LEN)
     start += file.read(2 if start[-2:] == bytes([1, 0]) else 4)
     length = int.from_bytes(start[npy_format.MAGIC_LEN :], "little")

@@ -21,7 +21,7 @@ PREFIX = 4
 
 
 def _first_difference(widths: Array, columns: int) -> int:
-    """Return the number of the first row whose width is not `columns`, or -1 if all are equal."""
+    """Return the row number of the first row whose width is not `columns`, or -1 if all rows have this width."""
     for start in range(0, len(widths), tuning.CHECKED_ROWS):
         different = np.flatnonzero(widths[start : start + tuning.CHECKED_ROWS] != columns)
         if different.size:

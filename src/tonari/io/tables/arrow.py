@@ -98,7 +98,7 @@ def _layout(path: Path, key: str | None, choice: Choice) -> tuple[list[str], tup
         width = len(names)
         if _is_list(kinds[0]):
             width = getattr(kinds[0], "list_size", -1)
-            if width < 0:  # the type allows any length: the first row determines the width
+            if width < 0:  # lists of any length: take the first row's length as the width
                 first = next((batch for batch in batches if batch.num_rows), None)
                 width = 0 if first is None else len(first.column(names[0])[0] or ())
             kinds = [kinds[0].value_type]
@@ -221,7 +221,7 @@ def _named(indices: Array, names: Array) -> Any:
     """Return the names of each row's neighbours as an Arrow array of fixed-size lists, null if missing."""
     arrow = pyarrow()
     flat = indices.reshape(-1)
-    found = arrow.array(names[flat], mask=flat < 0)  # index -1, a missing neighbour, takes some name here and is masked
+    found = arrow.array(names[flat], mask=flat < 0)  # the mask makes -1 (no neighbour) null
     return arrow.FixedSizeListArray.from_arrays(found, indices.shape[1])
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from tonari.io._common import Array, FileFormatError
 
 _OF_PANDAS = re.compile(r"Unnamed: \d+|__index_level_\d+__")
-_LISTED = 12  # the most names in an error message
+_LISTED = 12  # largest number of column names that an error message lists
 
 
 @dataclass(frozen=True)

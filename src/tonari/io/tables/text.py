@@ -26,7 +26,7 @@ DTYPE = np.dtype(np.float64)
 # Texts that programs write for a missing value; a first line that has only these does not name the columns.
 _MISSING = frozenset(("", "na", "n/a", "nan", "null", "none", "-", "?"))
 
-Line = tuple[int, str]  # the number of a line, from 1, and its text
+Line = tuple[int, str]  # a line number, counted from 1, and the text of the line
 
 
 @contextmanager
@@ -44,7 +44,7 @@ def _opened(path: Path) -> Iterator[TextIO]:
 
 
 def _undecodable(path: Path) -> int:
-    """Return the number of the first line that is not valid UTF-8."""
+    """Return the line number of the first line that is not valid UTF-8."""
     with open(path, "rb") as file:
         for number, line in enumerate(file, 1):
             try:
@@ -89,7 +89,7 @@ def is_blank(path: Path) -> bool:
 
 
 def _head(path: Path) -> tuple[list[str], bool, int]:
-    """Return the cells of the first line, whether they are column names, and the number of rows of numbers."""
+    """Return the cells of the first line, whether these are column names, and the number of rows in the table."""
     with _opened(path) as file:
         lines = _lines(file)
         number, first = next(lines, (1, ""))
@@ -123,7 +123,7 @@ def _blocks(path: Path, head: list[str], named: bool, places: list[int], choice:
 
 
 def _rows(path: Path, named: bool) -> Iterator[tuple[int, list[Line]]]:
-    """Yield the lines with rows in blocks, each with the number of its first row."""
+    """Yield the lines of the table's rows in blocks, each block with the row number of its first line."""
     with _opened(path) as file:
         lines, row = _lines(file), 0
         if named:
@@ -135,7 +135,7 @@ def _rows(path: Path, named: bool) -> Iterator[tuple[int, list[Line]]]:
 
 def _parsed(path: Path, block: list[Line], row: int, head: list[str], named: bool, places: list[int]) -> Array:
     chosen = len(places) < len(head) or places != sorted(places)
-    if chosen:  # loadtxt skips the columns that are left out: check that each row has them
+    if chosen:  # loadtxt ignores columns that are not chosen, so check that each row has them
         for _ in _split(path, block, row, head):
             pass
     try:
@@ -156,13 +156,16 @@ def _parsed(path: Path, block: list[Line], row: int, head: list[str], named: boo
 
 
 def _unparsed(path: Path, block: list[Line], why: object) -> FileFormatError:
-    """Return the error for lines that do not parse although each cell is a number, such as a cell with a line break."""
+    """Return the error for lines that NumPy refuses although each cell is a number.
+
+    This happens, for example, if a cell has a line break.
+    """
     message = f"{path}: lines {block[0][0]} to {block[-1][0]}: {why}, expected a row of numbers in each line"
     return FileFormatError(message, path, len(block), "a row of numbers in each line")
 
 
 def _split(path: Path, block: Iterable[Line], row: int, head: list[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield each row's location, for messages, and its cells; raise an error if their number is not that of `head`."""
+    """Yield each row's location, for messages, and its cells; raise an error unless it has as many cells as `head`."""
     for at, (number, line) in enumerate(block, row):
         cells, where = _cells(path, number, line), f"{path}: row {at} (line {number})"
         if len(cells) != len(head):

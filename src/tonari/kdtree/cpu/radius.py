@@ -16,7 +16,7 @@ from tonari.core import _native
 from tonari.core.process.progress import ProgressLike, counting
 from tonari.core.process.workers import Workers
 from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.kdtree import tuning
 from tonari.kdtree.cpu.prepared import PreparedTree
 from tonari.kdtree.cpu.search import Visits, order_of

@@ -19,7 +19,7 @@ from tonari.core import _native
 from tonari.core.process.progress import Counter
 from tonari.core.process.workers import Workers
 from tonari.core.results.neighbors import Neighbors, value_dtype
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.kdtree import tuning
 from tonari.kdtree.cpu.tree import Tree
 from tonari.kdtree.papers.rounds import Rounds

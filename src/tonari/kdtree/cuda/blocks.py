@@ -26,7 +26,7 @@ import torch
 from tonari import inputs
 from tonari.core.process.progress import Counter
 from tonari.core.results.neighbors import Neighbors
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.cuda.copying.collect import Collector
 from tonari.cuda.copying.prefetch import slabs_of
 from tonari.cuda.devices import over, to_device
@@ -36,7 +36,7 @@ from tonari.kdtree.cuda.tree import DeviceTree
 from tonari.kdtree.papers.cuda.buffered import search_by_rounds
 from tonari.kdtree.papers.rounds import Rounds
 from tonari.kdtree.plan import TreePlan
-from tonari.select.cuda.merge import empty_lists, merge_into
+from tonari.select.cuda.lists.merge import empty_lists, merge_into
 
 
 class Asked(NamedTuple):

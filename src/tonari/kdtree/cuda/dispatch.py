@@ -21,7 +21,7 @@ import torch
 from tonari import inputs
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.results.neighbors import Neighbors
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.core.trail import current, decided, part
 from tonari.costs.formulas import MeanVisits
 from tonari.cuda.compiling.ahead import expecting
@@ -39,7 +39,7 @@ from tonari.kdtree.cuda.steps import Steps
 from tonari.kdtree.papers.rounds import Rounds
 from tonari.kdtree.plan import TreePlan
 from tonari.metrics.problem import make_problem
-from tonari.select.cuda.merge import merge_into, no_lists
+from tonari.select.cuda.lists.merge import merge_into, no_lists
 
 logger = logging.getLogger("tonari")
 

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.cuda.copying.collect import Collector
 from tonari.cuda.copying.prefetch import slabs
 from tonari.cuda.devices import on

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tonari.core.process.progress import ProgressLike
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.cuda.device_threads import a_thread_each, side_by_side
 from tonari.kdtree.cuda.build import build_checked
 from tonari.kdtree.cuda.kept import KeptTrees, keep_trees

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from tonari.core.results.neighbors import Neighbors
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.cuda.compiling.rehearsal import numbers_from, to_visit
 from tonari.kdtree import tuning
 from tonari.kdtree.cuda.blocks import new_lists

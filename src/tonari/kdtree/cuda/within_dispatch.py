@@ -19,7 +19,7 @@ import torch
 from tonari import inputs
 from tonari.core.process.progress import Counter, Progress, ProgressLike
 from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.cuda.device_threads import a_thread_each, side_by_side
 from tonari.cuda.devices import on, to_device
 from tonari.exact.cuda import dispatch as brute

@@ -101,7 +101,7 @@ class CpuPlace:
         values = np.full((len(rows), 1), value or 0.0)
         if value is None:
             exact_values(metric.name, rows, rows, own, values)
-        with np.errstate(over="ignore", under="ignore"):  # check_range refuses overflow below
+        with np.errstate(over="ignore", under="ignore"):  # check_range, called below, refuses overflow
             first = values.astype(found.distances.dtype)
         ids = own.astype(found.indices.dtype)
         if value is None:

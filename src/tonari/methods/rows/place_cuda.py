@@ -15,7 +15,7 @@ from tonari.exact.cuda.attempts.first import no_others
 from tonari.methods.rows.place import CpuPlace
 from tonari.methods.rows.value_range import check_range
 from tonari.metrics import Metric
-from tonari.select.cuda.merge import no_lists
+from tonari.select.cuda.lists.merge import no_lists
 
 
 class CudaPlace:
@@ -45,7 +45,7 @@ class CudaPlace:
         return inputs.as_device_bits(x, name) if bits else inputs.as_device_rows(x, name)
 
     def threads_to_prepare(self, asked: int | None, n: int) -> int | None:
-        return asked  # a number is refused later, as threads are for the CPU
+        return asked  # if a number is set, the planner refuses it: threads are an option of the CPU
 
     def check_plan(self, plan: Plan) -> None:
         made_for = plan.devices or ("cpu",)

@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.core.allowed import Allowed
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
+from tonari.core.rows.allowed import Allowed
 from tonari.exact.cuda.replay import cache as cuda_graph_cache
 from tonari.exact.cuda.replay.cache import GraphKey
 from tonari.methods.answer import answer, checked, decide
@@ -101,7 +101,8 @@ class Points:
 
     def replayed(self, queries: Any, k: Any, progress: ProgressLike, *, self_join: bool = False) -> Neighbors | None:
         """Replay the CUDA graph that was captured for an equal search, or return None if there is none."""
-        differing = (self.rows,) if self_join else (queries, self.rows)  # arrays that differ from the captured ones
+        # Arrays that may differ from those of the captured search.
+        differing = (self.rows,) if self_join else (queries, self.rows)
         found = cuda_graph_cache.replayed(self._graph_key(queries, k, self_join), differing, progress)
         return None if found is None else checked(found, queries, self.rows, self.call.metric)
 
@@ -215,7 +216,7 @@ class DecidedPoints(Points):
         return self._found(Within(queries, limits[rows], own, later=True), progress, names=own)
 
     def _found(self, request: Within, progress: ProgressLike, *, names: range | None = None) -> RadiusNeighbors:
-        """Find the points of a request; raise ValueError if values have overflowed, even those that are not listed."""
+        """Find the points of a request; raise ValueError if values have overflowed, even beyond the limits."""
         queries, limits, allowed, record = request.queries, request.limits, request.allowed, self.call.metric
         found = checked(self.decision.find_within(request, progress), queries, self.rows, record, names=names)
         count, filtered = self._counting(queries, allowed), allowed is not None
@@ -225,7 +226,7 @@ class DecidedPoints(Points):
     def _counting(
         self, queries: Any, allowed: Allowed | None
     ) -> Callable[[npt.NDArray[np.int64], npt.NDArray[Any]], Any]:
-        """Return a function that counts the points of some queries within other limits, for :func:`check_far`."""
+        """Return a function for :func:`check_far` that counts the points of given queries within given limits."""
         return lambda rows, limits: self.decision.count_within(_part(queries, limits, allowed, rows), False)
 
 

@@ -20,9 +20,9 @@ from tonari import inputs
 from tonari.methods import tuning
 from tonari.metrics import Metric
 
-_PLAIN_LOW, _PLAIN_HIGH = 1e-37, 3e38  # between these, float32 and float64 have their full precision
-_LARGE_ELEMENT = 1e-5  # no metric's power of an element of at least this magnitude can underflow
-DIGITS = 2.0**48  # a value that is smaller by this factor than its rows suggest depends only on a few small elements
+_PLAIN_LOW, _PLAIN_HIGH = 1e-37, 3e38  # float32 and float64 have full precision between these magnitudes
+_LARGE_ELEMENT = 1e-5  # elements of at least this magnitude cannot underflow in any metric's power
+DIGITS = 2.0**48  # values below their rows' size by more than this factor depend only on a few small elements
 
 
 def check_range(
@@ -54,7 +54,7 @@ def check_range(
         A value is beyond the range; the message names the query and the value.
     """
     one = len(values) == 1 and values.ndim == 2 if indptr is None else len(indptr) == 2
-    if one and type(values) is np.ndarray and values.size:  # values are in order, so that the extremes are at the ends
+    if one and type(values) is np.ndarray and values.size:  # a sorted list has its extremes at its ends
         first, last = values.item(0), values.item(-1)
         if _PLAIN_LOW < first < _PLAIN_HIGH and _PLAIN_LOW < last < _PLAIN_HIGH:
             return
@@ -80,8 +80,9 @@ def check_range(
 def _extremes(values: Any, descending: bool) -> tuple[float, float, float]:
     """Return the smallest and the largest value, and a lower bound of the smallest magnitude."""
     if math.prod(values.shape) <= tuning.FEW_RESULTS:
-        values = _on_host(values)  # to copy few values takes less time than two kernels
-        low, high = values.item(values.argmin()), values.item(values.argmax())  # three times as fast as min and max
+        values = _on_host(values)  # copying few values to the host takes less time than two kernels
+        # Methods argmin and argmax take a third of the time of min and max.
+        low, high = values.item(values.argmin()), values.item(values.argmax())
     elif not isinstance(values, np.ndarray):
         import torch
 
@@ -102,7 +103,7 @@ def may_underflow(record: Metric, queries: Any, points: Any) -> bool:
 
 
 def _are_small(queries: Any, record: Metric, tiny: float) -> bool:
-    """Return whether some query has such small elements that values may underflow.
+    """Return whether the elements of some query are so small that values may underflow.
 
     The first element is examined before the others, since it usually rules this out.
     """
@@ -160,7 +161,7 @@ def _look_closer(
 
 
 def is_plain(limits: npt.NDArray[Any]) -> bool:
-    """Return whether no limit is so close to an end of the range that overflow or underflow could change a count."""
+    """Return whether all limits are so far from both ends of the range that overflow and underflow change no count."""
     ends, magnitudes = np.finfo(limits.dtype), np.abs(limits)
     return bool(((magnitudes < ends.max) & (magnitudes >= ends.tiny)).all())
 
@@ -261,7 +262,7 @@ def check_far(
 
 
 def are_inside(limits: npt.NDArray[Any], points: Any, record: Metric) -> bool:
-    """Return whether no check is needed: the metric is not subject to checks, or all limits are one ordinary number."""
+    """Return whether no check is needed: the metric needs none, or all queries share one ordinary limit."""
     if record.bits or record.own or record.missing or not (len(limits) and len(points)):
         return True
     return not limits.strides[0] and _PLAIN_LOW < abs(limits.item(0)) < _PLAIN_HIGH
@@ -273,14 +274,14 @@ def _distinct(limits: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _rows_with(chosen: npt.NDArray[np.bool_], limits: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Return the row numbers of queries whose limits a mask selects; the mask has the shape of :func:`_distinct`."""
+    """Return the row numbers of the queries whose limits are chosen by a mask of the result of :func:`_distinct`."""
     if len(chosen) == len(limits):
         return np.flatnonzero(chosen)
     return np.arange(len(limits) * int(chosen[0]))
 
 
 def _may_overflow(record: Metric, queries: Any, points: Any, largest: float) -> bool:
-    """Return whether rows have such large elements that values between them may overflow."""
+    """Return whether elements are so large that the metric's value for a query and a point may overflow."""
     if record.angular:
         return False
     q, x = (float(_largest(rows).max()) for rows in (queries, points))
@@ -289,18 +290,18 @@ def _may_overflow(record: Metric, queries: Any, points: Any, largest: float) -> 
 
 
 def _are_tiny(queries: Any, points: Any, record: Metric, tiny: float) -> npt.NDArray[np.bool_]:
-    """Return a mask of the queries with such small elements that the value of some point may underflow."""
+    """Return a mask of the queries whose elements are so small that the value for some point may underflow."""
     sizes = _largest(queries)
     if not record.products:
         return _size(sizes, record) < tiny * DIGITS
     others = _largest(points)
     least = float(others[others > 0].min(initial=np.inf))
-    with np.errstate(invalid="ignore"):  # if all points are zero, `least` is inf
+    with np.errstate(invalid="ignore"):  # 0 * inf is NaN: `least` is inf if all points are zero
         return (sizes > 0) & (sizes * least < tiny * DIGITS)
 
 
 def _in_blocks(rows: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> Iterator[npt.NDArray[np.int64]]:
-    """Cut row numbers into blocks with a bounded total number of neighbours, or of a single row."""
+    """Cut row numbers into blocks with a limited total number of neighbours; a row above the limit is its own block."""
     block = np.cumsum(counts[rows]) // tuning.LOOKED_AT_ONCE
     yield from np.split(rows, np.flatnonzero(np.diff(block)) + 1) if len(rows) else ()
 
@@ -327,7 +328,7 @@ def _largest(rows: Any) -> npt.NDArray[np.float64]:
 
 
 def _floats(rows: Any, ids: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Return a copy of the rows with these numbers in host memory, as float64."""
+    """Return a copy of the rows at the row numbers `ids`, in host memory and as float64."""
     some = rows[ids] if isinstance(rows, np.ndarray) else rows[inputs.like("torch", ids).to(rows.device).long()].cpu()
     return inputs.as_floats(inputs.held(some)).astype(np.float64)
 

@@ -19,7 +19,7 @@ def place_for(device: Any, **arrays: Any) -> Place:
     from tonari.methods.rows.place_cuda import CudaPlace
 
     there = {inputs.place_of(x, name) for name, x in arrays.items()} if may_take_fewer(device) else set()
-    if len(there) != 1:  # all devices, as arrays on different ones stay there
+    if len(there) != 1:  # use all requested devices, since arrays on different devices are not moved
         return CudaPlace(devices)
     # The device of the arrays is always used, and therefore put first.
     return CudaPlace(tuple(sorted(devices, key=lambda name: name not in there)), may_take_fewer=True)

@@ -31,7 +31,7 @@ import numpy as np
 
 from tonari import inputs
 from tonari.core.errors import Unsupported
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.metrics import MAPPED, METRICS, get_metric, tuning
 from tonari.metrics.changes import maps
 from tonari.metrics.changes.row_changes import Mapping, Prepare, Weighting, Widening, roots_of_rows, shares, unit_rows
@@ -270,7 +270,7 @@ def _refuse_parameters(metric: str, given: list[str]) -> None:
 
 
 def instead_of(metric: str) -> tuple[str, str]:
-    """Return the rows, in words, and the metric that a caller can pass to a function that does not transform rows.
+    """Return, for a function that does not transform rows, a description of the rows and the metric to pass to it.
 
     >>> instead_of("seuclidean")
     ('rows / numpy.sqrt(V) as float64', 'euclidean')

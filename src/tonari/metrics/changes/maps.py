@@ -19,16 +19,16 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.core import _native
 from tonari.core.process.workers import Workers, default_threads
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.metrics import tuning
 from tonari.metrics.definitions import Float64
 
-_ASYMMETRY = 2.0**-20  # largest accepted asymmetry, relative to the largest element; computed inverses have less
-_ROUNDING = 2.0**-50  # bound on the rounding errors of a pivot per eliminated column, relative to the pivot
+_ASYMMETRY = 2.0**-20  # largest accepted asymmetry, relative to the largest element: more than rounding causes
+_ROUNDING = 2.0**-50  # bound on a pivot's relative rounding error, for each eliminated column
 
 
 def check_transform(transform: Any) -> Float64 | None:
-    """Check the argument `transform`, a matrix by which rows are multiplied, and return a read-only float64 copy.
+    """Check the argument `transform`, a matrix that multiplies rows, and return a read-only float64 copy.
 
     >>> check_transform([[1.0], [2]]).shape
     (2, 1)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.core.process.callers import callers_level
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.metrics import tuning
 from tonari.metrics.changes import maps
 from tonari.metrics.changes.trigonometry import LARGEST_ANGLE
@@ -134,7 +134,7 @@ def unit_rows(rows: Any, name: str, threads: int | None = None) -> Any:
 
 @dataclass(frozen=True)
 class Widening:
-    """A transformation to float64 that refuses elements beyond `largest`, for which sums of powers would overflow."""
+    """A transformation to float64 that refuses elements beyond `largest`, because sums of powers would overflow."""
 
     metric: str
     largest: float

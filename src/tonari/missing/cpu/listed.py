@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.listed import Listed
 from tonari.core.results.neighbors import Neighbors, value_dtype
-from tonari.core.slices import cut
+from tonari.core.rows.listed import Listed
+from tonari.core.rows.slices import cut
 from tonari.metrics.reference import returned
 from tonari.missing import tuning
 from tonari.missing.cpu.values import pair_values

@@ -17,7 +17,7 @@ from tonari.core.problem import Problem
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.results.neighbors import Neighbors, index_dtype, value_dtype
 from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.core.trail import current
 from tonari.exact.cpu.method import ExactOnCpu
 from tonari.metrics.reference import returned
@@ -81,7 +81,7 @@ class _Search:
         self.listed = 0
 
     def pairs(self, rows: Ids, those: QueryRows, means: npt.NDArray[np.float64], *, later: bool = False) -> Pairs:
-        """Return all pairs of some queries within their limits, and possibly others, with exact distances.
+        """Return the pairs within the limits of the queries `rows`, and perhaps some beyond, all with exact distances.
 
         Parameters
         ----------
@@ -156,7 +156,7 @@ def search_missing(
     self_ids: Ids | None,
     progress: ProgressLike = None,
 ) -> Neighbors:
-    """Find the k nearest points of each query; if fewer have a common column with it, its list ends with -1 at inf."""
+    """Find the k nearest points of each query; a list ends with -1 at inf if fewer share a column with the query."""
     search = _Search(queries, prepared, plan, self_ids)
     n = len(prepared.points)
     found = Neighbors.empty(len(queries), plan.k, n, search.dtype)
@@ -218,8 +218,8 @@ def count_missing(
 def _estimates(those: QueryRows, prepared: PreparedMissing, plan: MissingPlan) -> npt.NDArray[np.float64]:
     """Estimate for each query, from a sample, limits on the mean squared difference that include k points.
 
-    Each column of the result has the limits of a further search, which are larger than in the column before. The last
-    column is infinite.
+    Column i of the result has each query's limit for its search i, counted from 0. Limits grow from column to column;
+    the last column is infinite.
     """
     n, k = len(prepared.points), plan.k
     sample = prepared.rows[:: -(-n // plan.sample)]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.core.process.workers import Workers, default_threads
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.metrics.definitions import LANES, Float64
 from tonari.missing import tuning
 
@@ -31,10 +31,10 @@ def pair_values(
     def compute(part: slice) -> None:
         workers.check()
         apart = inputs.as_floats(queries.take(rows[part], axis=0)).astype(np.float64)
-        apart -= inputs.as_floats(points.take(ids[part], axis=0)).astype(np.float64)  # faster than mixed dtypes
+        apart -= inputs.as_floats(points.take(ids[part], axis=0)).astype(np.float64)  # mixed dtypes are slower
         count = d - np.count_nonzero(np.isnan(apart), axis=1)
         np.square(apart, out=apart)
-        np.fmax(apart, 0.0, out=apart)  # 0 for NaN
+        np.fmax(apart, 0.0, out=apart)  # replaces NaN by 0
         with np.errstate(divide="ignore", invalid="ignore"):
             values[part] = np.sqrt(_lane_sums(apart) * (d / count))
 

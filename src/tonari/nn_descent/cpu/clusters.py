@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core import _native
-from tonari.core.draws import Purpose, generator
 from tonari.core.process.workers import Workers
+from tonari.core.rows.draws import Purpose, generator
 from tonari.inputs import as_floats
 from tonari.metrics import get_metric
 from tonari.nn_descent import tuning

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tonari.core import _native
 from tonari.core.process.workers import Workers
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.core.trail import decided
 from tonari.exact.cpu.rows.prepared import centre_and_scale
 from tonari.exact.memory import SAMPLE_ROWS

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from tonari.core.draws import Purpose, derived_seed
+from tonari.core.rows.draws import Purpose, derived_seed
 from tonari.metrics import get_metric
 from tonari.nn_descent import tuning
 from tonari.nn_descent.cuda.form import Form, terms_of

@@ -10,7 +10,7 @@ from tonari.cuda.launch import launch
 from tonari.nn_descent import tuning
 from tonari.nn_descent.cuda.form import SHORT, Form, step_of
 from tonari.nn_descent.memory import cluster_bytes
-from tonari.nn_descent.planner import MOST_NEAR_ON_CUDA
+from tonari.nn_descent.planning.planner import MOST_NEAR_ON_CUDA
 
 QUERIES, CENTRES = 64, MOST_NEAR_ON_CUDA // 2  # tile of rows and centres; each column keeps its best two
 

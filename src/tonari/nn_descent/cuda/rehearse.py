@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from tonari.core.results.neighbors import Neighbors
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.cuda.compiling.rehearsal import numbers_from, to_visit
 from tonari.exact.cuda.refine.groups import refine_groups
 from tonari.metrics import get_metric

@@ -1,4 +1,4 @@
-"""The host side of ``kernels/keys.py``, which represents values as integers in the order of the values."""
+"""The host side of ``kernels/registers/keys.py``, which represents values as integers in the order of the values."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from tonari.core.process.caches import cached
 from tonari.core.process.workers import Workers
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.shards import tuning
 
 _POLYNOMIAL = 0xEDB88320

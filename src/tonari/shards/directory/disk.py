@@ -12,10 +12,10 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from tonari.graph.directory import DISTANCES, INDICES, MANIFEST
+from tonari.graph.files.directory import DISTANCES, INDICES, MANIFEST
 from tonari.io._atomic import sync_directory
 from tonari.io._common import open_regular
-from tonari.io.ground_truth_part import locked
+from tonari.io.neighbors.ground_truth_part import locked
 
 LOCK, DONE, PARTS = "lock", "done", "parts"
 ANEW = "build anew with resume=False (--force)"

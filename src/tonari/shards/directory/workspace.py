@@ -1,6 +1,6 @@
 """The files of a build: its parts, records of finished tasks, and the rows of the result.
 
-    manifest.json                       the request and the plan (graph/directory.py)
+    manifest.json                       the request and the plan (graph/files/directory.py)
     lock                                held by the build that runs (disk.py)
     done/TASK.json                      a finished task: its parts with checksums, its facts, and its record (done.py)
     parts/NAME.npy                      output of tasks for later ones; removed when the graph is complete
@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from tonari.core.process.workers import Workers
 from tonari.core.results.neighbors import Neighbors, index_dtype
-from tonari.graph.directory import BUILDING, DISTANCES, INDICES, array_path
+from tonari.graph.files.directory import BUILDING, DISTANCES, INDICES, array_path
 from tonari.io._atomic import atomic, remove_unfinished, sync_directory
 from tonari.io._common import FileFormatError, open_regular
 from tonari.io.formats import npy

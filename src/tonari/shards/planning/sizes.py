@@ -13,7 +13,7 @@ from tonari.core.problem import Problem
 from tonari.core.process.host_memory import free_host_memory
 from tonari.core.results.neighbors import index_dtype
 from tonari.core.units import MIB
-from tonari.graph.directory import value_dtype
+from tonari.graph.files.directory import value_dtype
 from tonari.methods.registry import method_for
 from tonari.metrics.problem import make_problem
 from tonari.shards import tuning

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.draws import Purpose, generator
-from tonari.core.slices import cut
+from tonari.core.rows.draws import Purpose, generator
+from tonari.core.rows.slices import cut
 from tonari.shards import tuning
 
 Floats = npt.NDArray[Any]  # float32, or float64 for points of that dtype

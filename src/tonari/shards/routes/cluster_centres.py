@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.core.results.neighbors import value_dtype
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.shards import tuning
 from tonari.shards.directory.done import Done
 from tonari.shards.lists import in_host_memory

@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.draws import Purpose, derived_seed
 from tonari.core.process.workers import Workers
 from tonari.core.results.neighbors import Neighbors, index_dtype
-from tonari.core.slices import cut
+from tonari.core.rows.draws import Purpose, derived_seed
+from tonari.core.rows.slices import cut
 from tonari.shards import tuning
 from tonari.shards.directory.done import Done
 from tonari.shards.directory.workspace import Workspace

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.shards import tuning
 from tonari.shards.routes.centres import Floats, deal
 

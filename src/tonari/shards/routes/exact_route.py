@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tonari.core.results.neighbors import Neighbors, index_dtype
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.shards.directory.done import Done
 from tonari.shards.directory.workspace import Workspace
 from tonari.shards.lists import empty_lists, in_range, merge_into, renumbered

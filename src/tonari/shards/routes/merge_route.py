@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tonari.core.draws import Purpose, derived_seed
 from tonari.core.results.neighbors import Neighbors
+from tonari.core.rows.draws import Purpose, derived_seed
 from tonari.graph.building.merging import merge_lists
 from tonari.graph.lists import Lists
 from tonari.methods.call import Call

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tonari.graph.directory import MANIFEST
+from tonari.graph.files.directory import MANIFEST
 from tonari.shards import tuning
 from tonari.shards.routes.registry import run_task
 from tonari.shards.tasks import Job, Task, Worker

@@ -15,7 +15,7 @@ from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.process.workers import Workers
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.core.trail import current
 from tonari.metrics import get_metric
 from tonari.sparse import tuning

@@ -10,8 +10,8 @@ import pytest
 from tests.helpers import checks
 from tests.helpers.filter_checks import Mask, assert_equal, nearest_allowed
 from tonari.core import _native
-from tonari.core.listed import Listed
 from tonari.core.results.neighbors import Neighbors
+from tonari.core.rows.listed import Listed
 from tonari.exact.cpu.direct.listed import count_listed, search_listed
 from tonari.inputs import held
 from tonari.metrics import METRICS

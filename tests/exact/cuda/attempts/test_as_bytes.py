@@ -27,8 +27,8 @@ if HAS_TORCH:
     from tonari.exact.cuda import dispatch
     from tonari.exact.cuda.attempts import as_bytes as module
     from tonari.exact.cuda.attempts.as_bytes import AsBytes, BytePoints, byte_points, in_int8
-    from tonari.exact.cuda.attempts.attempt import Unproved
     from tonari.exact.cuda.attempts.first import DevicePoints
+    from tonari.exact.cuda.attempts.retries.attempt import Unproved
     from tonari.exact.cuda.routes.resident import prepare_resident_once, search_resident
     from tonari.exact.cuda.rows.bytes import shifts_of
     from tonari.exact.cuda.rows.pack import pack_points

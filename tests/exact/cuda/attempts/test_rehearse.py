@@ -24,8 +24,9 @@ if HAS_TORCH:
     from tonari.cuda.compiling import ahead
     from tonari.cuda.compiling.rehearsal import Card, rehearsing
     from tonari.exact.cuda import dispatch
-    from tonari.exact.cuda.attempts import attempt, first
+    from tonari.exact.cuda.attempts import first
     from tonari.exact.cuda.attempts.rehearse import rehearse_preparation, rehearse_search
+    from tonari.exact.cuda.attempts.retries import attempt
     from tonari.exact.cuda.planning import plan_on_cuda
     from tonari.metrics.problem import make_problem
 

@@ -8,8 +8,8 @@ import pytest
 from tests.helpers.checks import duplicates
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_device
 from tests.helpers.filter_checks import assert_equal, nearest_allowed
-from tonari.core.listed import Listed
 from tonari.core.results.neighbors import Neighbors
+from tonari.core.rows.listed import Listed
 from tonari.exact.cuda import tuning
 from tonari.metrics import METRICS
 

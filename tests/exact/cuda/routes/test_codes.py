@@ -240,9 +240,9 @@ def test_rows_with_many_near_groups_but_few_near_points_are_proved_at_once(monke
     passes: list[int] = []
     usual = codes._Search._pass
 
-    def passed(self: Any, numbers: Any, *rest: Any) -> Any:
+    def passed(self: Any, numbers: Any, width: int, **rest: Any) -> Any:
         passes.append(len(numbers))
-        return usual(self, numbers, *rest)
+        return usual(self, numbers, width, **rest)
 
     monkeypatch.setattr(codes._Search, "_pass", passed)
     check(queries, points, 1, **given)

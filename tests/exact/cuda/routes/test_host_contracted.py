@@ -339,7 +339,7 @@ def test_the_rest_of_a_graph_leaves_itself_out(cpu: bool, monkeypatch: pytest.Mo
 
 def test_few_bytes_leave_the_rest_to_the_cpu() -> None:
     """The device has no room for a slab of points in addition to its contents."""
-    search = host_search.HostSearch.__new__(host_search.HostSearch)
+    search = host_contracted._Search.__new__(host_contracted._Search)
     queries, points = gaussian(2, 8), gaussian(N, 8)
     search.plan = dataclasses.replace(plan_of(queries, points, K, form_dim=4, **HERE), working_bytes=1 << 20)
     search.points, search.place = points, Place()
@@ -362,9 +362,9 @@ def test_the_width_is_fitted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         host_contracted._Search,
         "_pass",
-        lambda self, numbers, precision, width, *rest: (
+        lambda self, precision, numbers, width, **rest: (
             passes.append(width),
-            once(self, numbers, precision, width, *rest),
+            once(self, precision, numbers, width, **rest),
         )[1],
     )
     for _ in range(2):

@@ -21,7 +21,7 @@ if HAS_TORCH:
 
     from tonari.exact.cuda import dispatch
     from tonari.exact.cuda.attempts import first
-    from tonari.exact.cuda.attempts.attempt import Begun
+    from tonari.exact.cuda.attempts.retries.attempt import Begun
     from tonari.exact.cuda.routes import multi_gpu, resident
     from tonari.exact.cuda.screens import screener
 
@@ -113,7 +113,7 @@ def test_a_device_screens_before_the_next_is_launched_and_refines_after_it(monke
 
         monkeypatch.setattr(owner, name, noted)
 
-    noting(screener.Chooser, "screened", "screened")
+    noting(screener.Screener, "screened", "screened")
     noting(first, "refine_lowest", "refined")
     noting(resident, "prepare_points", "prepared")
     queries, points = gaussian(M, D, 1), gaussian(N, D)

@@ -399,13 +399,13 @@ def test_where_rows_and_points_are_not_the_same_nothing_is_mirrored(seen: list[i
     prepared = first.DevicePoints(rows, plan.metric, plan.precisions[0])
     search = prepared.begin(rows.clone(), plan)
     search.begin_mirror()
-    assert search.chooser.mirror is None
+    assert search.screener.mirror is None
     short = prepared.begin(rows, dataclasses.replace(plan, mirrored_slots=0))
     short.begin_mirror()
-    assert short.chooser.mirror is None
+    assert short.screener.mirror is None
     same = prepared.begin(rows, plan)
     same.begin_mirror()
-    assert same.chooser.mirror is not None
+    assert same.screener.mirror is not None
 
 
 # ---------------------------------------------------------------- plans

@@ -21,28 +21,31 @@ import numpy as np
 
 from tonari import inputs
 from tonari.api.index.coded import CodedState
-from tonari.api.index.files.header import check_version, header_of, padded, refusal
+from tonari.api.index.files.header import (
+    aligned,
+    check_header,
+    check_size,
+    header_of,
+    padded,
+    refusal,
+    refusing,
+    state_of,
+)
 from tonari.exact.cpu.rows.codes import WrittenCodes
 from tonari.io import schema
 from tonari.io._atomic import atomic
-from tonari.io._common import reason
 from tonari.io.schema import whole
 from tonari.io.stored import StoredRows
 from tonari.methods.registry import check_search_method
-from tonari.metrics import get_metric
 
 FORMAT, VERSION = "tonari.Index of codes", 1
 _STORED = ("path", "offset", "n", "d", "pitch", "dtype", "size", "time")
-_COLUMNS = 4  # of the table of slices
+_COLUMNS = 4  # columns of the table of slices
 _FIELDS: dict[str, schema.Test] = {
-    **dict.fromkeys(("format", "metric", "method", "asked", "dtype", "path", "codes", "kernel"), schema.text),
-    "version": whole(1),
-    **dict.fromkeys(("n", "d", "k", "columns", "pitch", "slices"), whole(1)),
+    **dict.fromkeys(("method", "asked", "path", "codes", "kernel"), schema.text),
+    **dict.fromkeys(("n", "k", "columns", "pitch", "slices"), whole(1)),
     **dict.fromkeys(("offset", "size", "time", "codes_bytes"), whole(0)),
     "scale": schema.real(0),
-    "device": lambda value: schema.text(value) or schema.list_of(schema.text)(value),
-    "threads": schema.none_or(whole(1)),
-    "memory": schema.none_or(whole(0)),
     "codes_crc": whole(0, 2**32 - 1),
 }
 
@@ -96,11 +99,8 @@ def _blocks(coded: CodedState, table: list[tuple[int, int, int, int]]) -> Iterat
 
 def described(path: Path, about: dict[str, Any], size: int, begin: int) -> dict[str, Any]:
     """Return the contents of a header, after checking them against the size of the file."""
-    try:
-        check_version(about, FORMAT, VERSION)
-        schema.check(about, _FIELDS)
-        if get_metric(about["metric"]).name != about["metric"]:
-            raise ValueError(f"its metric is {about['metric']!r}")
+    with refusing(path, size):
+        check_header(about, FORMAT, VERSION, _FIELDS)
         for name in ("asked", "method"):
             check_search_method(about[name])
         if not 1 <= about["columns"] <= about["d"]:
@@ -109,10 +109,7 @@ def described(path: Path, about: dict[str, Any], size: int, begin: int) -> dict[
             raise ValueError(f"its pitch is {about['pitch']}, which is less than a row")
         about |= {"begin": begin, "on": None, "next_id": about["n"]}
         needed = begin + sum(_sizes(about)) + about["codes_bytes"]
-        if size != needed:
-            raise ValueError(f"its header says {needed} bytes; the file is truncated or has extra bytes")
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-        raise refusal(path, size, reason(error)) from error
+        check_size(size, needed)
     return about
 
 
@@ -143,30 +140,20 @@ def load(path: Path, about: dict[str, Any]) -> dict[str, Any]:
         about["kernel"],
         [WrittenCodes(begin, end, raw[first : first + length]) for begin, end, first, length in parts],
     )
-    return {
-        "metric": about["metric"],
-        "weights": None,
-        "transform": None,
-        "d": d,
-        "_bits": None,
-        "_asked": about["asked"],
-        "_overrides": {},
-        "_chosen": (about["method"], about["k"]),
-        "_device": about["device"],
-        "_on": None,
-        "_threads": about["threads"],
-        "_memory": about["memory"],
-        "_next_id": n,
-        "_ids": None,
-        "_points": None,
-        "_coded": coded,
-    }
+    return state_of(
+        about,
+        _asked=about["asked"],
+        _chosen=(about["method"], about["k"]),
+        _ids=None,
+        _points=None,
+        _coded=coded,
+    )
 
 
 def _sizes(about: dict[str, Any]) -> tuple[int, int]:
     """Return the sizes in bytes of two blocks: the table of slices, and the values of the form."""
     values = _values(about["d"], about["columns"])
-    return len(padded(bytes(8 * _COLUMNS * about["slices"]))), len(padded(bytes(8 * values)))
+    return aligned(8 * _COLUMNS * about["slices"]), aligned(8 * values)
 
 
 def _values(d: int, columns: int) -> int:

@@ -25,18 +25,22 @@ from tonari import inputs
 from tonari.api.index.files import coded as coded_file
 from tonari.api.index.files import sparse as sparse_file
 from tonari.api.index.files.header import (
-    ALIGNED,
     MAGIC,
-    check_version,
+    aligned,
+    check_header,
+    check_ids,
+    check_size,
     header_of,
     is_index,
     padded,
     read_header,
     refusal,
+    refusing,
+    state_of,
 )
 from tonari.io import schema
 from tonari.io._atomic import atomic
-from tonari.io._common import little, pieces, reason
+from tonari.io._common import little, pieces
 from tonari.io.schema import whole
 from tonari.methods.registry import check_search_method
 from tonari.methods.rows.where import place_for
@@ -48,27 +52,22 @@ FORMAT, VERSION = "tonari.Index", 1
 __all__ = ["MAGIC", "describe", "is_index", "load", "save", "state_for"]
 
 _FIELDS: dict[str, schema.Test] = {
-    **dict.fromkeys(("format", "metric", "method", "asked", "dtype"), schema.text),
-    "version": whole(1),
-    "n": whole(0),
-    "d": whole(1),
+    **dict.fromkeys(("method", "asked"), schema.text),
     "k": whole(1),
     "weights": schema.none_or(schema.list_of(schema.real(0))),
-    "device": lambda value: schema.text(value) or schema.list_of(schema.text)(value),
     "on": schema.none_or(schema.text),
-    "threads": schema.none_or(whole(1)),
-    "memory": schema.none_or(whole(0)),
     "next_id": whole(0, 2**63 - 1),
     "ids_bytes": whole(0),
     **dict.fromkeys(("ids_crc", "points_crc"), whole(0, 2**32 - 1)),
 }
-# Further fields of an Index whose rows are multiplied by a matrix: its shape, and the CRC-32 of its block.
-_MATRIX: dict[str, schema.Test] = {
+_OPTIONAL: dict[str, schema.Test] = {
+    "overrides": lambda value: isinstance(value, dict),
+    # Of an Index whose rows are multiplied by a matrix: its shape, and the CRC-32 of its block.
     "transform": lambda value: schema.list_of(whole(1, 2**31))(value) and len(value) == 2,
     "transform_crc": whole(0, 2**32 - 1),
+    # Of an Index of bool rows: their number of columns.
+    "bits": whole(1),
 }
-# A further field of an Index of bool rows: their number of columns.
-_BITS: dict[str, schema.Test] = {"bits": whole(1)}
 
 
 def save(path: str | os.PathLike[str], state: dict[str, Any]) -> None:
@@ -133,28 +132,20 @@ def describe(path: Path) -> dict[str, Any]:
         return coded_file.described(path, about, size, begin)
     if about.get("format") == sparse_file.FORMAT:
         return sparse_file.described(path, about, size, begin)
-    try:
-        check_version(about, FORMAT, VERSION)
-        schema.check(about, _FIELDS, optional={"overrides": lambda value: isinstance(value, dict), **_MATRIX, **_BITS})
-        if get_metric(about["metric"]).name != about["metric"]:
-            raise ValueError(f"its metric is {about['metric']!r}")
+    with refusing(path, size):
+        check_header(about, FORMAT, VERSION, _FIELDS, **_OPTIONAL)
         for name in ("asked", "method"):
             if about[name] != "auto":
                 check_search_method(about[name])
-        if about["next_id"] < about["n"]:
-            raise ValueError(f"its next_id is {about['next_id']}, which {about['n']} points exceed")
-        if about["ids_bytes"] not in (0, -(-8 * about["n"] // ALIGNED) * ALIGNED):
+        if about["ids_bytes"] not in (0, aligned(8 * about["n"])):
             raise ValueError(f"its ids_bytes is {about['ids_bytes']}, which does not fit {about['n']} points")
         check_weights(about["metric"], about["weights"])
         if ("transform" in about) != ("transform_crc" in about):
             raise ValueError("it has one of transform and transform_crc, expected both or neither")
-        about["matrix"] = -(-8 * math.prod(about.get("transform", (0,))) // ALIGNED) * ALIGNED
+        about["matrix"] = aligned(8 * math.prod(about.get("transform", (0,))))
         about["offset"] = begin + about["ids_bytes"] + about["matrix"]
         needed = about["offset"] + about["n"] * about["d"] * inputs.dtype_of(about["dtype"]).itemsize
-        if size != needed:
-            raise ValueError(f"its header says {needed} bytes; the file is truncated or has extra bytes")
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-        raise refusal(path, size, reason(error)) from error
+        check_size(size, needed)
     return about
 
 
@@ -200,34 +191,26 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
             raise refusal(path, size, f"the checksum of its {name} does not match: they are damaged; save it again")
     ids = raw[begin : begin + 8 * n].view("<i8").astype(np.int64) if about["ids_bytes"] else None
     points = raw[offset:].view(little(dtype)).reshape(n, d)
-    try:
+    with refusing(path, size):
         transform = None
         if about["matrix"]:
             shape = about["transform"]
             transform = raw[middle : middle + 8 * math.prod(shape)].view("<f8").reshape(shape)
         change = change_of(about["metric"], about["weights"], transform)
-        if ids is not None and n and not (ids[0] >= 0 and ids[-1] < about["next_id"] and (np.diff(ids) > 0).all()):
-            raise ValueError("its ids do not ascend from 0 on to below next_id")
+        if ids is not None:
+            check_ids(about, ids)
         if n and get_metric(about["metric"]).missing:
             inputs.check_gaps(inputs.as_rows(points, "its points", check_values=False), "its points")
         elif n:
             inputs.as_rows(points, "its points")
-    except (ValueError, TypeError) as error:
-        raise refusal(path, size, reason(error)) from error
-    return {
-        "metric": about["metric"],
-        "weights": about["weights"],
-        "transform": None if change is None else change.transform,
-        "d": d,
-        "_bits": about.get("bits"),
-        "_asked": about["asked"],
-        "_overrides": about.get("overrides", {}),
-        "_chosen": (about["method"], about["k"]),
-        "_device": about["device"],
-        "_on": about["on"],
-        "_threads": about["threads"],
-        "_memory": about["memory"],
-        "_next_id": about["next_id"],
-        "_ids": ids,
-        "_points": points if points.dtype == dtype else points.astype(dtype),
-    }
+    return state_of(
+        about,
+        weights=about["weights"],
+        transform=None if change is None else change.transform,
+        _bits=about.get("bits"),
+        _asked=about["asked"],
+        _overrides=about.get("overrides", {}),
+        _chosen=(about["method"], about["k"]),
+        _ids=ids,
+        _points=points if points.dtype == dtype else points.astype(dtype),
+    )

@@ -11,19 +11,35 @@ All numbers are little-endian. Blocks follow, each padded to a multiple of 64 by
 
 from __future__ import annotations
 
+import contextlib
 import json
 import struct
 import zlib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from tonari.io import schema
 from tonari.io._common import FileFormatError, open_regular, reason, size_of
+from tonari.io.schema import whole
+from tonari.metrics import get_metric
 
 MAGIC = b"\x93tnrINDX"
 ALIGNED = 64
 _PREFIX = 32
-_LONGEST = 1 << 20  # bytes of the text
+_LONGEST = 1 << 20  # largest accepted length of the JSON text in bytes
 EXPECTED = "what tonari.Index.save writes"
+FIELDS: dict[str, schema.Test] = {  # of the headers of all kinds of Index
+    **dict.fromkeys(("format", "metric", "dtype"), schema.text),
+    **dict.fromkeys(("version", "d"), whole(1)),
+    "n": whole(0),
+    "device": lambda value: schema.text(value) or schema.list_of(schema.text)(value),
+    "threads": schema.none_or(whole(1)),
+    "memory": schema.none_or(whole(0)),
+}
 
 
 def is_index(path: Path) -> bool:
@@ -37,7 +53,7 @@ def is_index(path: Path) -> bool:
 def header_of(about: dict[str, Any]) -> bytes:
     """Return the bytes of a header that contains these facts."""
     text = json.dumps(about).encode()
-    text = text.ljust(-(-(_PREFIX + len(text)) // ALIGNED) * ALIGNED - _PREFIX)
+    text = text.ljust(aligned(_PREFIX + len(text)) - _PREFIX)
     return MAGIC + struct.pack("<II", len(text), zlib.crc32(text)) + bytes(16) + text
 
 
@@ -69,17 +85,68 @@ def read_header(path: Path) -> tuple[dict[str, Any], int, int]:
     return about, size, _PREFIX + length
 
 
-def check_version(about: dict[str, Any], kind: str, version: int) -> None:
-    """Raise ValueError if the facts name another format, or a version that this release cannot read."""
+def check_header(
+    about: dict[str, Any], kind: str, version: int, fields: Mapping[str, schema.Test], **optional: schema.Test
+) -> None:
+    """Raise ValueError for another format, a version that this release cannot read, or a wrong field."""
     if about["format"] != kind:
         raise ValueError(f"its format is {about['format']!r}")
     if type(about["version"]) is not int or about["version"] != version:
         raise ValueError(f"its format version is {about['version']!r}, this release reads {version}")
+    schema.check(about, {**FIELDS, **fields}, optional=optional)
+    if get_metric(about["metric"]).name != about["metric"]:
+        raise ValueError(f"its metric is {about['metric']!r}")
+    if about.get("next_id", about["n"]) < about["n"]:
+        raise ValueError(f"its next_id is {about['next_id']}, which {about['n']} points exceed")
+
+
+def check_size(size: int, needed: int) -> None:
+    """Raise ValueError if a file has another size than its header implies."""
+    if size != needed:
+        raise ValueError(f"its header says {needed} bytes; the file is truncated or has extra bytes")
+
+
+def check_ids(about: dict[str, Any], ids: npt.NDArray[np.int64]) -> None:
+    """Raise ValueError unless the ids of the rows, if there are any, are ascending and below next_id."""
+    if len(ids) and not (ids[0] >= 0 and ids[-1] < about["next_id"] and (np.diff(ids) > 0).all()):
+        raise ValueError("its ids do not ascend from 0 on to below next_id")
+
+
+@contextlib.contextmanager
+def refusing(path: Path, size: int) -> Iterator[None]:
+    """Raise the errors of checks as :class:`tonari.io.FileFormatError`."""
+    try:
+        yield
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        raise refusal(path, size, reason(error)) from error
+
+
+def state_of(about: dict[str, Any], **own: Any) -> dict[str, Any]:
+    """Return the state of a saved Index: what all headers have, and the `own` entries of its kind."""
+    return {
+        "metric": about["metric"],
+        "weights": None,
+        "transform": None,
+        "d": about["d"],
+        "_bits": None,
+        "_overrides": {},
+        "_device": about["device"],
+        "_on": about["on"],
+        "_threads": about["threads"],
+        "_memory": about["memory"],
+        "_next_id": about["next_id"],
+        **own,
+    }
+
+
+def aligned(size: int) -> int:
+    """Return the size of a block with the zeros behind it."""
+    return -(-size // ALIGNED) * ALIGNED
 
 
 def padded(block: bytes) -> bytes:
     """Append zeros to a block up to a multiple of 64 bytes."""
-    return block.ljust(-(-len(block) // ALIGNED) * ALIGNED, b"\0")
+    return block.ljust(aligned(len(block)), b"\0")
 
 
 def refusal(path: Path, size: int, why: str) -> FileFormatError:

@@ -22,11 +22,20 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.api.index.files.header import ALIGNED, check_version, header_of, padded, refusal
+from tonari.api.index.files.header import (
+    aligned,
+    check_header,
+    check_ids,
+    check_size,
+    header_of,
+    padded,
+    refusal,
+    refusing,
+    state_of,
+)
 from tonari.api.sparse.answers import check_place
 from tonari.io import schema
 from tonari.io._atomic import atomic
-from tonari.io._common import reason
 from tonari.io.schema import whole
 from tonari.metrics import get_metric
 from tonari.metrics.changes.change import change_of, check_weights
@@ -35,16 +44,11 @@ from tonari.sparse.rows import MOST, SparseRows, sparse_rows
 
 FORMAT, VERSION = "tonari.Index of sparse rows", 1
 _FIELDS: dict[str, schema.Test] = {
-    **dict.fromkeys(("format", "metric"), schema.text),
     "dtype": schema.one_of("float32", "float64"),
-    "version": whole(1),
     "n": whole(0, MOST),
     "d": whole(1, MOST),
     "entries": whole(0),
     "weights": schema.none_or(schema.list_of(schema.real(0))),
-    "device": lambda value: schema.text(value) or schema.list_of(schema.text)(value),
-    "threads": schema.none_or(whole(1)),
-    "memory": schema.none_or(whole(0)),
     "next_id": whole(0, 2**63 - 1),
     "crc": whole(0, 2**32 - 1),
 }
@@ -84,24 +88,16 @@ def _blocks(rows: SparseRows, ids: npt.NDArray[np.int64]) -> Iterator[bytes]:
 
 def described(path: Path, about: dict[str, Any], size: int, begin: int) -> dict[str, Any]:
     """Return the contents of a header, after checking them against the size of the file."""
-    try:
-        check_version(about, FORMAT, VERSION)
-        schema.check(about, _FIELDS)
-        if get_metric(about["metric"]).name != about["metric"]:
-            raise ValueError(f"its metric is {about['metric']!r}")
+    with refusing(path, size):
+        check_header(about, FORMAT, VERSION, _FIELDS)
         change = change_of(about["metric"], check_weights(about["metric"], about["weights"]))
         why_not = metric_refusal(about["metric"] if change is None else change.base)
         if why_not is not None:
             raise ValueError(why_not)
         check_place("auto", about["device"])
-        if about["next_id"] < about["n"]:
-            raise ValueError(f"its next_id is {about['next_id']}, which {about['n']} points exceed")
         about |= {"begin": begin, "on": None, "method": "exact"}
         needed = begin + sum(_sizes(about))
-        if size != needed:
-            raise ValueError(f"its header says {needed} bytes; the file is truncated or has extra bytes")
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-        raise refusal(path, size, reason(error)) from error
+        check_size(size, needed)
     return about
 
 
@@ -111,38 +107,20 @@ def load(path: Path, about: dict[str, Any]) -> dict[str, Any]:
     size = path.stat().st_size
     if zlib.crc32(raw.data) != about["crc"]:
         raise refusal(path, size, "the checksum of its rows does not match: they are damaged; save it again")
-    n, starts, kinds = about["n"], np.cumsum([0, *_sizes(about)]).tolist(), _kinds(inputs.dtype_of(about["dtype"]))
+    starts, kinds = np.cumsum([0, *_sizes(about)]).tolist(), _kinds(inputs.dtype_of(about["dtype"]))
     ids, indptr, columns, values = (
         raw[start : start + count * kind.itemsize].view(kind).astype(kind.newbyteorder("="), copy=False)
         for start, count, kind in zip(starts, _counts(about), kinds, strict=False)
     )
-    try:
-        if n and not (ids[0] >= 0 and ids[-1] < about["next_id"] and (np.diff(ids) > 0).all()):
-            raise ValueError("its ids do not ascend from 0 on to below next_id")
+    with refusing(path, size):
+        check_ids(about, ids)
         rows = sparse_rows(indptr, columns, values, about["d"], 0)
         if not (np.isfinite(values).all() and (values != 0).all()):
             raise ValueError("its rows have values that are zero or not finite")
         if get_metric(about["metric"]).bits and not (values == 1).all():
             raise ValueError("its sets have values other than 1")
-    except (ValueError, TypeError) as error:
-        raise refusal(path, size, reason(error)) from error
-    return {
-        "metric": about["metric"],
-        "weights": None if about["weights"] is None else tuple(about["weights"]),
-        "transform": None,
-        "d": about["d"],
-        "_bits": None,
-        "_asked": "auto",
-        "_overrides": {},
-        "_chosen": None,
-        "_device": about["device"],
-        "_on": None,
-        "_threads": about["threads"],
-        "_memory": about["memory"],
-        "_next_id": about["next_id"],
-        "_ids": ids,
-        "_points": rows,
-    }
+    weights = None if about["weights"] is None else tuple(about["weights"])
+    return state_of(about, weights=weights, _asked="auto", _chosen=None, _ids=ids, _points=rows)
 
 
 def _counts(about: dict[str, Any]) -> tuple[int, int, int, int]:
@@ -158,5 +136,4 @@ def _kinds(values: np.dtype[Any]) -> list[np.dtype[Any]]:
 def _sizes(about: dict[str, Any]) -> list[int]:
     """Return the size of each of the four blocks in bytes."""
     kinds = _kinds(inputs.dtype_of(about["dtype"]))
-    lengths = (count * kind.itemsize for count, kind in zip(_counts(about), kinds, strict=True))
-    return [-(-length // ALIGNED) * ALIGNED for length in lengths]
+    return [aligned(count * kind.itemsize) for count, kind in zip(_counts(about), kinds, strict=True)]

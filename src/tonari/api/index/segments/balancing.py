@@ -36,7 +36,7 @@ from tonari.api.index.segments.segment import Segment
 from tonari.core.errors import BudgetExceeded
 from tonari.cuda.streams import Written
 
-Make = Callable[[Any, int], Segment]  # make(rows, bytes that other segments use) -> segment
+Make = Callable[[Any, int], Segment]  # takes rows and the bytes that other segments use
 Piece = Part | tuple[Any, Ids]  # a part, or new rows with their ids
 
 

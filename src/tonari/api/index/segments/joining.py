@@ -20,7 +20,7 @@ from tonari.metrics import Metric
 
 
 def named(found: Neighbors, names: Any, k: int) -> Neighbors:
-    """Drop removed points from lists, and keep the first k remaining points of each, by id and with their distances.
+    """Drop removed points from neighbour lists, keep the first k remaining ones, and replace row numbers by ids.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def join(parts: Sequence[Neighbors], k: int, metric: Metric) -> Neighbors:
     if len(parts) == 1:
         return parts[0]
     if not isinstance(parts[0].indices, np.ndarray):
-        from tonari.select.cuda.merge import merge_on_device
+        from tonari.select.cuda.lists.merge import merge_on_device
 
         return merge_on_device(parts, [0] * len(parts), k, metric.name)
     descending = metric.descending

@@ -70,7 +70,7 @@ class Part:
 
     @property
     def left(self) -> Ids:
-        """The numbers of the rows that are not removed."""
+        """The row numbers of the points that are not removed."""
         return np.delete(np.arange(self.segment.n), self.gone)
 
     @property

@@ -80,10 +80,10 @@ class Segment:
         self.first = first
         self.ready: dict[tuple[str, str], Decision] = {self._kind(first.method, self._problem(points[:1], 1)): first}
         self.planned: dict[Hashable, Decision] = {}
-        self._preparing = threading.Lock()  # a search that prepares further data holds it
+        self._preparing = threading.Lock()  # held while a search prepares further data
         self._call_with: Call | None = None
         self._warned = False
-        self._searched = 0  # number of queries so far; approximate, since threads do not lock it
+        self._searched = 0  # approximate number of queries so far: threads update it without a lock
 
     @property
     def memory(self) -> int | None:
@@ -98,13 +98,14 @@ class Segment:
 
     @property
     def chosen(self) -> tuple[str, int]:
-        """The name of the method, and the k of the plan by which points are packed."""
+        """The name of the method, and the k of the plan that packed the points."""
         return self.method, self.first.plan.k
 
     @property
     def held_bytes(self) -> int:
         """The bytes of the prepared points; on CUDA, on each device."""
-        held = {id(made.prepared): made for made in tuple(self.ready.values())}  # kinds may share data
+        # Each prepared object once, since several kinds of searches may share it.
+        held = {id(made.prepared): made for made in tuple(self.ready.values())}
         return sum(made.method.held_bytes(made.prepared, made.plan) for made in held.values())
 
     def budget(self, taken: int) -> int | None:
@@ -134,7 +135,7 @@ class Segment:
 
         The last such call is cached, since making it takes 2 µs.
         """
-        last = self._call_with  # a local name, since another thread may replace the attribute
+        last = self._call_with  # read once: another thread may replace the attribute
         if last is None or last.threads != threads:
             last = self._call_with = dataclasses.replace(self.call, threads=threads)
         return last
@@ -169,11 +170,11 @@ class Segment:
         return by_plan(method, method.plan(problem, **self._overrides))
 
     def _kind(self, method: SearchMethod, problem: Problem, searched: int = 0) -> tuple[str, str]:
-        """Return the key of the prepared data for a search: the method, and its kind unless the caller set the plan."""
+        """Return the key of prepared data for a search: the method, and the kind of search if tonari plans it."""
         return method.name, "" if self._overrides else method.kind(problem, searched)
 
     def _first_choice(self, progress: ProgressLike, memory: int | None) -> Decision:
-        """Choose the method and the plan by which points are prepared, before any search is known."""
+        """Choose the method and the plan to prepare the points with, before the first search."""
         if self.call.method != "auto":
             return self._chosen(self.call.method, 1, memory)
         points, one = self.points, self.points[:1]
@@ -229,7 +230,7 @@ class Segment:
         ready = self.ready.get(kind)
         if ready is None:
             with self._preparing:
-                ready = self.ready.get(kind)  # another search may have prepared it
+                ready = self.ready.get(kind)  # another thread may have prepared it by now
                 if ready is None:
                     ready = self._prepare_kind(method, problem, searched, progress)
                     self.ready[kind] = ready
@@ -297,4 +298,4 @@ class SegmentPoints(Points):
         return DecidedPoints(self.rows, self.call, self.decided(queries, 1, progress))
 
     def ready(self, queries: Any, limits: Any) -> Points:
-        return self  # nothing to plan for all blocks: each block has a plan of its own
+        return self  # nothing to prepare: each block gets its own plan

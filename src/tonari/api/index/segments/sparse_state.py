@@ -131,8 +131,8 @@ class SparsePart:
 class SparseState:
     """All parts of an Index of sparse rows, and the id that the next point gets."""
 
-    only = None  # the shortcut of State for a single segment is not used: results always need ids
-    unchanged = ()  # nothing to check: rows are copies
+    only = None  # see State; always None, as results always need a conversion to ids
+    unchanged = ()  # see State; empty, as rows are copies that nobody else can change
     chosen = ("exact", 1)
 
     def __init__(self, parts: Sequence[SparsePart], next_id: int, kind: SparseKind) -> None:
@@ -150,7 +150,7 @@ class SparseState:
 
     @property
     def sample(self) -> SparseRows:
-        """A matrix of 0 rows, from which the number of columns and the dtype are read."""
+        """A matrix without rows that has the number of columns and the dtype of the points."""
         return self.kind.none
 
     @cached_property
@@ -175,12 +175,12 @@ class SparseState:
         return csr_array((rows.values.copy(), rows.columns.copy(), rows.indptr.copy()), shape=rows.shape)
 
     def with_rows(self, rows: SparseRows) -> SparseState:
-        """Add checked rows, which must not be changed afterwards."""
+        """Return a state with further points: checked rows, which must not be changed afterwards."""
         ids = np.arange(self.next_id, self.next_id + len(rows))
         return SparseState(self._balanced([*self.parts, (rows, ids)]), self.next_id + len(rows), self.kind)
 
     def without_ids(self, ids: Ids) -> SparseState:
-        """Remove points; raise ValueError for an id that is absent."""
+        """Return a state without the points `ids`; raise ValueError for an id that is absent."""
         rows = [part.rows_of(ids) for part in self.parts]
         refuse_absent(ids, rows, self.next_id)
         if not len(ids):
@@ -189,7 +189,7 @@ class SparseState:
         return SparseState(self._balanced([part for part in remaining if part.n]), self.next_id, self.kind)
 
     def compacted(self) -> SparseState:
-        """Pack all points as one segment, unless they already are."""
+        """Return a state with all points packed as one segment; this state if it is one already."""
         if not self.parts or (len(self.parts) == 1 and not len(self.parts[0].gone)):
             return self
         return SparseState([self._packed(self.parts, 0)], self.next_id, self.kind)
@@ -215,7 +215,7 @@ class SparseState:
             ours = None if rules is None else rules.part(None, part.ids)
             near = among.within(rows, limits, ours, most=most)
             found.append((near, part.ids.astype(index_dtype(self.next_id))))
-        if len(found) == 1:  # ids ascend with row numbers
+        if len(found) == 1:  # one part needs no sorting: ids ascend with row numbers
             near, names = found[0]
             return near._replace(indices=names[near.indices])
         if not found:

@@ -19,7 +19,7 @@ from tonari.core.errors import BudgetExceeded
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.core.results.radius_neighbors import RadiusNeighbors, nearest_of, none_within
-from tonari.filters import asking
+from tonari.filters.answers import asking
 from tonari.filters.rules import Rules
 from tonari.filters.scope import on_host
 from tonari.filters.shared import SharedMask
@@ -28,7 +28,7 @@ from tonari.methods.repeated import Kept, Key
 
 T = TypeVar("T")
 
-_ENTRY = 12  # bytes of an entry of a list: a float64 distance and an int32 id
+_ENTRY = 12  # bytes of an entry of a neighbour list: a float64 distance and an int32 id
 
 
 class Kind(NamedTuple):
@@ -47,7 +47,7 @@ class Kind(NamedTuple):
 
     @classmethod
     def like(cls, points: Any, chosen: tuple[str, int]) -> Kind:
-        """Return the kind of an Index of such points, of which there may be none."""
+        """Return the kind of an Index with points like `points`, an array that may have no rows."""
         shape = 1, points.shape[1]
         return cls(np.zeros(shape, points.dtype) if isinstance(points, np.ndarray) else points.new_zeros(shape), chosen)
 
@@ -64,8 +64,8 @@ class State:
         self.n = sum(part.n for part in self.parts)
         self.only = self.parts[0].segment if len(self.parts) == 1 and self.parts[0].are_rows else None
         self._kind = kind
-        self.kept: dict[Key, Kept] = {}  # how earlier searches of this state were answered, for equal ones
-        # Checks that arrays which the caller can write to have their old values.
+        self.kept: dict[Key, Kept] = {}  # functions that answer repeated searches of this state
+        # Copies of some rows of points that are in arrays of the caller, to detect later changes.
         self.unchanged = tuple(part.segment.unchanged for part in self.parts if part.segment.unchanged is not None)
 
     def check_unchanged(self) -> None:
@@ -80,12 +80,12 @@ class State:
 
     @property
     def chosen(self) -> tuple[str, int]:
-        """The method of the largest segment, and the k of the plan by which its points are packed."""
+        """The name of the largest segment's method, and the k of the plan that packed its points."""
         return self.largest.chosen if self._kind is None else self._kind.chosen
 
     @property
     def sample(self) -> Any:
-        """Some points, or a row of zeros like them, from which the array library, device and dtype are read."""
+        """Some points, or a row of zeros, whose array library, device and dtype are those of all points."""
         return self.parts[0].segment.given if self._kind is None else self._kind.sample
 
     @cached_property
@@ -101,12 +101,12 @@ class State:
         return joined([part.points_left for part in self.parts]) if self.parts else self.sample[:0]
 
     def with_rows(self, points: Any, make: Make) -> State:
-        """Add checked rows, which must not be changed afterwards."""
+        """Return a state with further points: checked rows, which must not be changed afterwards."""
         ids = np.arange(self.next_id, self.next_id + len(points))
         return State(balanced([*self.parts, (points, ids)], make), self.next_id + len(points))
 
     def without_ids(self, ids: Ids, make: Make) -> State:
-        """Remove points; raise ValueError for an id that is absent."""
+        """Return a state without the points `ids`; raise ValueError for an id that is absent."""
         rows = [part.rows_of(ids) for part in self.parts]
         refuse_absent(ids, rows, self.next_id)
         if not len(ids):
@@ -117,7 +117,7 @@ class State:
         return State(balanced([part for part in kept if part.n], make), self.next_id)
 
     def compacted(self, make: Make) -> State:
-        """Pack all points as one segment, unless they already are."""
+        """Return a state with all points packed as one segment; this state if it is one already."""
         if not self.parts or (len(self.parts) == 1 and not len(self.parts[0].gone)):
             return self
         return State([packed_together(self.parts, make, 0)], self.next_id)

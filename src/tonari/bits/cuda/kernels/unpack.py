@@ -15,9 +15,9 @@ import triton.language as tl
 
 @triton.jit(do_not_specialize=["rows"])
 def unpack_kernel(
-    # inputs: bytes
+    # input: bytes of packed rows
     rows_ptr,
-    # outputs: int8, int32
+    # outputs: bits as int8, counts of set bits as int32
     unpacked_ptr, counts_ptr,
     # shapes
     rows, d, stride, width,

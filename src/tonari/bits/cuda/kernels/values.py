@@ -28,7 +28,7 @@ def values_kernel(
     values_ptr,
     # shapes
     m, n, width, stride, row_tiles,
-    # the column of the point that is query 0 itself; used if OWN
+    # for a self-join (OWN): the column of query 0 among the points
     first_own,
     # constants
     JACCARD: tl.constexpr, OWN: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr,

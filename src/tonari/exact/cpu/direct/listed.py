@@ -1,7 +1,7 @@
 """Search, for each query, only the points listed for it, by exact values: many small searches in one call.
 
 >>> import numpy as np
->>> from tonari.core.listed import Listed
+>>> from tonari.core.rows.listed import Listed
 >>> line = np.array([[0.0], [1.0], [3.0]], np.float32)
 >>> listed = Listed(np.array([1, 2]), np.array([0, 1]), np.array([2, 2]))
 >>> search_listed(line[:2], line, 2, "euclidean", listed).indices
@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core import _native
-from tonari.core.listed import Listed, ListedSearch, in_blocks
 from tonari.core.process.isa import chosen_isa
+from tonari.core.rows.listed import Listed, ListedSearch, in_blocks
 from tonari.costs.model import listed_seconds
 
 search_listed = ListedSearch(_native.search_listed, listed_seconds)

@@ -20,7 +20,7 @@ from tonari.core import _native
 from tonari.core.process.progress import Progress, ProgressLike, Silent, counting
 from tonari.core.process.workers import Workers, worth_sharing
 from tonari.core.results.neighbors import Neighbors, index_dtype
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.core.trail import current
 from tonari.exact import tuning
 from tonari.exact.plan import ExactPlan

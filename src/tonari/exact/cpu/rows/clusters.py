@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from tonari.core import _native
 from tonari.core.process.workers import Workers
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.exact import tuning
 
 Numbers = npt.NDArray[np.int64]

@@ -23,12 +23,12 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.core import _native
 from tonari.core._native import PackedPoints
-from tonari.core.draws import Purpose, generator
 from tonari.core.errors import BudgetExceeded
 from tonari.core.problem import Problem
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.process.workers import Workers
-from tonari.core.slices import cut
+from tonari.core.rows.draws import Purpose, generator
+from tonari.core.rows.slices import cut
 from tonari.core.trail import decided
 from tonari.costs.rates import READ_RATE
 from tonari.exact import tuning

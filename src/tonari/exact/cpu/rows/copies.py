@@ -21,7 +21,7 @@ import numpy.typing as npt
 from tonari.core import _native
 from tonari.core.plan import Plan
 from tonari.core.process.workers import Workers
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.core.trail import decided
 from tonari.exact import tuning
 

@@ -21,8 +21,8 @@ import numpy as np
 from tonari.cuda.compiling.rehearsal import without_data
 from tonari.cuda.devices import over
 from tonari.exact.cuda import tuning
-from tonari.exact.cuda.attempts.attempt import Attempt, Unproved
 from tonari.exact.cuda.attempts.first import DevicePoints, Search
+from tonari.exact.cuda.attempts.retries.attempt import Attempt, Unproved
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.rows.bytes import shifts_of
 from tonari.exact.cuda.rows.form import DeviceForm, shifted_form

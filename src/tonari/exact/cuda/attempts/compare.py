@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.cuda.compiling.rehearsal import all_repeated, each_repeated, joined, numbers_from, to_visit
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.refine.groups import refine_groups

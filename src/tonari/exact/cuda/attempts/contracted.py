@@ -17,7 +17,7 @@ import functools
 from typing import Any
 
 from tonari.core.results.neighbors import Neighbors
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.core.trail import decided
 from tonari.costs.model import brute_pair_seconds
 from tonari.cuda.compiling.rehearsal import joined, without_data
@@ -158,7 +158,7 @@ class ContractedSearch(Search):
     @property
     def query_batch(self) -> int:
         """The number of queries in a batch."""
-        return self.contracted.chooser.query_batch
+        return self.contracted.screener.query_batch
 
     def first_attempt(self) -> None:
         """Return None: searches among subsets of the points compare all dimensions, for which no sample was chosen."""
@@ -205,7 +205,7 @@ class ContractedSearch(Search):
     def begin_mirror(self) -> None:
         """Compute each product of two rows of a graph only once from now on, for both rows, if that is faster."""
         if self.is_graph:
-            self.contracted.chooser.begin_mirror(self.width, self.plan.precisions[0], self._pack_own)
+            self.contracted.screener.begin_mirror(self.width, self.plan.precisions[0], self._pack_own)
 
     def _pack_own(self, rows: slice) -> PackedQueries:
         """Pack some of the contracted points as queries of a graph."""

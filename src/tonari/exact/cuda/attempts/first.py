@@ -43,7 +43,7 @@ from tonari.exact.cuda.rows.pack import PackedQueries, new_flags, pack_queries
 from tonari.exact.cuda.rows.prepared import PackedCopies, Prepared
 from tonari.exact.cuda.screens.few import search_few
 from tonari.exact.cuda.screens.sampling import FirstAttempt, Sample
-from tonari.exact.cuda.screens.screener import Chooser
+from tonari.exact.cuda.screens.screener import Screener
 from tonari.exact.cuda.screens.widths import fitted_width, wider, widths_from
 from tonari.metrics import get_metric
 
@@ -101,7 +101,7 @@ class DevicePoints:
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
         """Return a search for these queries in all dimensions."""
         search = Search(queries, self, plan)
-        search.chooser.like = self._like
+        search.screener.like = self._like
         return search
 
     def without_data(self) -> DevicePoints:
@@ -124,7 +124,7 @@ class Search:
         self.queries, self.prepared, self.plan = queries, prepared, plan
         self.double = torch.float64 in (queries.dtype, prepared.points.dtype)
         self.flags = new_flags(prepared.points.device)
-        self.chooser = Chooser(prepared, plan)
+        self.screener = Screener(prepared, plan)
         self.width = self.least_width = plan.width
         self.unproved = 0.0  # share of the first rows that stayed unproved with the fitted width
         self.left_before = 0  # rows that the last search by an equal plan left to a level
@@ -133,12 +133,12 @@ class Search:
     @property
     def sample(self) -> Sample | None:
         """The sample of points from which thresholds for the current width are computed; None if none is used."""
-        return self.chooser.sample(self.width)
+        return self.screener.sample(self.width)
 
     @property
     def query_batch(self) -> int:
         """The number of queries in a batch."""
-        return self.chooser.query_batch
+        return self.screener.query_batch
 
     def after_screen(self, work: Callable[[], None]) -> None:
         """Set a function to be called once, right after the launch of the next screen, while the device is busy."""
@@ -154,7 +154,7 @@ class Search:
 
         None if the first attempt uses no sample.
         """
-        return self.chooser.first_attempt(self.least_width)
+        return self.screener.first_attempt(self.least_width)
 
     def some_points(self, points: Any, like: FirstAttempt | None) -> DevicePoints:
         """Prepare `points`, a subset, for searches with the kernels of `like`, the first attempt at all points."""
@@ -199,7 +199,7 @@ class Search:
     def begin_mirror(self) -> None:
         """Compute each product of two rows of a graph only once from now on, for both rows, if that is faster."""
         if self.is_graph:
-            self.chooser.begin_mirror(self.width, self.plan.precisions[0], self._pack_own)
+            self.screener.begin_mirror(self.width, self.plan.precisions[0], self._pack_own)
 
     @property
     def is_graph(self) -> bool:
@@ -237,7 +237,7 @@ class Search:
 
         plan, prepared = self.plan, self.prepared
         packed = pack_queries(queries, prepared.form, precision, self.flags, first=first or 0)
-        screened = self.chooser.screened_in_turn(packed, precision, sample, first)
+        screened = self.screener.screened_in_turn(packed, precision, sample, first)
         self.call_after_screen()
         found, following = refine_lowest(
             *self.refined_rows(queries, first),

@@ -5,10 +5,10 @@ whose answers are not certified as exact, are searched again by the attempts tha
 ``print(*attempts_at(search.levels()), sep="\\n")``.
 
 A level is a retry with more groups or a higher precision; it takes tens of ms for 10,000 unproved rows among a million
-points. The search of neighbourhoods (nearby.py), which compares rows only with nearby points, takes 2 to 3 ms of host
-time per neighbourhood, and a few ms per round for the distances of all points from the centres of neighbourhoods. It
-runs before the levels if it saves more time in the screen than it takes. Otherwise the levels run first, unless a
-sample shows that they cannot prove most rows.
+points. The search of neighbourhoods (retries/nearby.py), which compares rows only with nearby points, takes 2 to 3 ms
+of host time per neighbourhood, and a few ms per round for the distances of all points from the centres of
+neighbourhoods. It runs before the levels if it saves more time in the screen than it takes. Otherwise the levels run
+first, unless a sample shows that they cannot prove most rows.
 
 As soon as exact values of the unproved rows and all points take no longer than one more attempt, these values are
 computed.
@@ -27,18 +27,18 @@ from tonari.core import trail
 from tonari.core.process.caches import emptied_by
 from tonari.core.process.progress import Counter
 from tonari.core.results.neighbors import Neighbors
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.cuda.compiling.rehearsal import to_visit
 from tonari.cuda.streams import synchronize
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.attempts.as_bytes import AsBytes
-from tonari.exact.cuda.attempts.attempt import Attempt, Begun, Unproved
 from tonari.exact.cuda.attempts.first import DevicePoints, Search, Searchable, nothing
 from tonari.exact.cuda.attempts.in_batches import in_batches
 from tonari.exact.cuda.attempts.level import Level
-from tonari.exact.cuda.attempts.levels import Ahead, AtLevel, ByValues, levels_of, search_unknown
-from tonari.exact.cuda.attempts.nearby import Nearby, NearbyAtOnce
-from tonari.exact.cuda.attempts.without_copies import WithoutCopies
+from tonari.exact.cuda.attempts.retries.attempt import Attempt, Begun, Unproved
+from tonari.exact.cuda.attempts.retries.levels import Ahead, AtLevel, ByValues, levels_of, search_unknown
+from tonari.exact.cuda.attempts.retries.nearby import Nearby, NearbyAtOnce
+from tonari.exact.cuda.attempts.retries.without_copies import WithoutCopies
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.rows.part import Place
 from tonari.exact.report import Report

@@ -3,7 +3,7 @@
 A rehearsal runs the code of the search with tensors on the device "meta", which have no data. It prepares points, and
 searches them once in each way that depends on sizes alone. It omits the choice of a contraction, which depends on the
 data. It also omits attempts at unproved rows (not yet certified as exact): these attempts are rehearsed when the number
-of unproved rows is known (attempts/attempt.py).
+of unproved rows is known (attempts/retries/attempt.py).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.exact.cuda.attempts.as_bytes import shifted_points
 from tonari.exact.cuda.attempts.contracted import prepare_points
 from tonari.exact.cuda.attempts.first import Searchable
@@ -21,7 +21,7 @@ from tonari.exact.cuda.divisions import share
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.rows.copies import runs_of_copies
 from tonari.exact.cuda.rows.part import Place, plan_for_part
-from tonari.select.cuda.merge import merge_into, no_lists
+from tonari.select.cuda.lists.merge import merge_into, no_lists
 
 
 def can_rehearse(plan: CudaPlan) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tonari.core.listed import Listed
 from tonari.core.results.neighbors import Neighbors
+from tonari.core.rows.listed import Listed
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.refine.groups import refine_groups
 

@@ -13,7 +13,7 @@ Between its two steps, a batch keeps only the groups with the smallest minima in
 from __future__ import annotations
 
 import contextlib
-import time
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ import torch
 from tonari.core.errors import Unsupported
 from tonari.core.process.progress import Counter
 from tonari.core.results.neighbors import Neighbors
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.cuda.copying.prefetch import slabs
 from tonari.cuda.devices import to_device
 from tonari.cuda.streams import Written
@@ -40,7 +40,7 @@ from tonari.exact.cuda.rows.part import Place
 from tonari.exact.cuda.rows.prepared import PackedCopies
 from tonari.exact.cuda.screens.contracted import ContractedScreen, Look, retried_at_once, retries
 from tonari.exact.cuda.screens.sampling import Sample
-from tonari.exact.cuda.screens.widths import Fitted, fitted_width
+from tonari.exact.cuda.screens.widths import Fitted
 from tonari.exact.report import Report
 from tonari.inputs.arrays.values import NO_ROW
 
@@ -101,9 +101,7 @@ def search_contracted(
 ) -> tuple[Neighbors, Report]:
     """Search points whose values have been checked; see :mod:`tonari.exact.cuda.routes.partition`."""
     prepared.check_range(place.first_point)
-    search = _Search(queries, prepared, plan, place, bar)
-    search.run()
-    return search.found, search.report
+    return _Search(queries, prepared, plan, place, bar).answer()
 
 
 @dataclass
@@ -158,59 +156,41 @@ class _Search(HostSearch):
         self.contracted = ContractedScreen(prepared, plan, self.flags, double=self.double)
 
     def run(self) -> None:
-        """Answer all queries."""
+        """See :class:`HostSearch`."""
         first, last = self.plan.precisions[0], self.plan.precisions[-2]
         left = np.arange(len(self.queries))
         with self.workers:
-            width, unproved = self._fitted()
+            width, unproved = self.fitted(self.prepared.fitted, functools.partial(self._pass, first, sampled=True))
             worth = unproved <= tuning.HOPELESS
             if worth:
-                left = self._certified(left, first, width, first_pass=True)
+                left = self._left(left, first, width, first_pass=True)
                 self.check_queries()
                 for precision, times in retries(self.plan, unproved):
-                    left = self._certified(left, precision, times * width)
+                    left = self._left(left, precision, times * width)
         if worth and first != last:
             self.prepared.copies.forget(last)
         if len(left):
             self.rest(left, seen=worth)
 
-    def _fitted(self) -> Fitted:
-        """Return the number of groups per row for the first pass: the plan's, or, for many queries, a fitted number."""
-        plan, fitted = self.plan, self.prepared.fitted
-        if plan.k not in fitted and plan.m >= tuning.FITTED_ROWS:
-            rows = np.arange(min(tuning.PILOT_ROWS, plan.query_batch, len(self.queries)))
-
-            def unproved_at(width: int) -> float:
-                proved = self._pass(rows, plan.precisions[0], width, self.contracted.chooser.sample(width))
-                self.check_queries()
-                return float(np.count_nonzero(~proved)) / len(rows)
-
-            fitted[plan.k] = fitted_width(plan.contracted_width, unproved_at)
-        return fitted.get(plan.k, Fitted(plan.contracted_width, 0.0))
-
-    def _certified(
+    def _left(
         self, numbers: npt.NDArray[np.int64], precision: str, width: int, *, first_pass: bool = False
     ) -> npt.NDArray[np.int64]:
-        """Search some queries, report the number of proved ones, and return the row numbers of the others."""
-        if not len(numbers):
-            return numbers
-        started = time.perf_counter()
-        sample, bar = (self.contracted.chooser.sample(width), self.bar) if first_pass else (None, None)
-        proved = self._pass(numbers, precision, width, sample, bar)
-        count, level = int(np.count_nonzero(proved)), self.contracted.level(precision)
-        self.certify(level, len(numbers), count, started, again=not first_pass)
-        left: npt.NDArray[np.int64] = numbers[~proved]
-        return left
+        """Search some queries at a precision, and return the numbers of those that are not proved."""
+        bar = self.bar if first_pass else None
+        search = functools.partial(self._pass, precision, sampled=first_pass, bar=bar)
+        return self.left_by(numbers, width, self.contracted.level(precision), search, again=not first_pass)
 
     def _pass(
         self,
-        numbers: npt.NDArray[np.int64],
         precision: str,
+        numbers: npt.NDArray[np.int64],
         width: int,
-        sample: Sample | None,
+        *,
+        sampled: bool,
         bar: Counter | None = None,
     ) -> npt.NDArray[np.bool_]:
         """Search some queries, write the results, and return a mark for each proved query."""
+        sample = self.contracted.screener.sample(width) if sampled else None
         proved = np.zeros(len(numbers), np.bool_)
         looked: list[_Looked] = []
         listed: list[_Listed] = []

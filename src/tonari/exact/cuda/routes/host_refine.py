@@ -13,7 +13,7 @@ on the CPU, or on the device in one pass, which copies all points there (host_se
 from __future__ import annotations
 
 import contextlib
-import time
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ import torch
 from tonari import inputs
 from tonari.core.process.progress import Counter, ProgressLike
 from tonari.core.results.neighbors import Neighbors
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.cuda.copying.prefetch import slabs
 from tonari.cuda.devices import to_device
 from tonari.cuda.streams import Written
@@ -42,7 +42,7 @@ from tonari.exact.cuda.rows.groups import LEAST_GROUP
 from tonari.exact.cuda.rows.pack import new_flags, pack_points, pack_queries, room_for
 from tonari.exact.cuda.rows.part import Place
 from tonari.exact.cuda.rows.prepared import OneCopy
-from tonari.exact.cuda.screens.screener import Chooser
+from tonari.exact.cuda.screens.screener import Screener
 from tonari.exact.cuda.screens.widths import wider
 from tonari.exact.report import Report
 
@@ -102,16 +102,7 @@ def search_part(
     inputs.check_flags(prepared.flags, prepared.points, "points", first=place.first_point)
     if isinstance(prepared, HostContractedPoints):
         return search_contracted(queries, prepared, plan, place, bar)
-    search = _Search(queries, prepared, plan, place, bar)
-    everything = np.arange(len(queries))
-    with search.workers:
-        left = search.screen(everything, plan.width, sampled=True)
-        search.check_queries()
-        if len(left):
-            left = search.screen(left, wider(plan.d) * plan.width, sampled=False)
-    if len(left):
-        search.rest(left)
-    return search.found, search.report
+    return _Search(queries, prepared, plan, place, bar).answer()
 
 
 @dataclass
@@ -143,12 +134,22 @@ class _Search(HostSearch):
     def __init__(self, queries: Any, prepared: ScreenedPoints, plan: CudaPlan, place: Place, bar: Counter) -> None:
         super().__init__(queries, prepared, plan, place, bar)
         self.form = prepared.form
-        self.chooser = Chooser(prepared, plan)
+        self.screener = Screener(prepared, plan)
 
-    def screen(self, numbers: npt.NDArray[np.int64], width: int, *, sampled: bool) -> npt.NDArray[np.int64]:
-        """Search some queries, write the results, and return row numbers of the queries not certified as exact."""
+    def run(self) -> None:
+        """See :class:`HostSearch`."""
+        level, width = self.plan.precisions[0], self.plan.width
+        with self.workers:
+            first_pass = functools.partial(self._pass, sampled=True)
+            left = self.left_by(np.arange(len(self.queries)), width, level, first_pass, again=False)
+            self.check_queries()
+            left = self.left_by(left, wider(self.plan.d) * width, level, self._pass, again=True)
+        if len(left):
+            self.rest(left)
+
+    def _pass(self, numbers: npt.NDArray[np.int64], width: int, *, sampled: bool = False) -> npt.NDArray[np.bool_]:
+        """Search some queries, write the results, and return a mark for each proved query."""
         verdicts: list[Any] = []
-        started = time.perf_counter()
         ahead: list[_Batch] = []
 
         def work(some: slice) -> None:
@@ -161,18 +162,16 @@ class _Search(HostSearch):
         most = max(1, tuning.REFINE_SCRATCH_BYTES // (MEMBER_BYTES * members))
         in_batches(len(numbers), min(most, self.plan.query_batch), work, planned=self.plan.total_bytes)
         verdicts.append(self._finish(ahead.pop(), counted=sampled))
-        proved = torch.cat(verdicts).cpu().numpy() > 0
-        self.certify(self.plan.precisions[0], len(numbers), int(np.count_nonzero(proved)), started, again=not sampled)
-        left: npt.NDArray[np.int64] = numbers[~proved]
-        return left
+        proved: npt.NDArray[np.bool_] = torch.cat(verdicts).cpu().numpy() > 0
+        return proved
 
     def _launch(self, numbers: npt.NDArray[np.int64], width: int, sampled: bool) -> _Batch:
         """Launch the screen of a batch; waits for the device only to copy queries from it."""
         precision = self.plan.precisions[0]
         rows = self.on_host(numbers)
-        sample = self.chooser.sample(width) if sampled else None
+        sample = self.screener.sample(width) if sampled else None
         packed = pack_queries(self.there(rows), self.form, precision, self.flags, first=int(numbers[0]))
-        screened = self.chooser.screened(packed, precision, sample)
+        screened = self.screener.screened(packed, precision, sample)
         chosen, following = screened.lowest(width)
         room = chosen.shape[1] * screened.group
         members = list_members(chosen, len(self.points), screened.group, self.own_there(numbers), room)

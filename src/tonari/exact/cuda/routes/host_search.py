@@ -6,8 +6,10 @@ device, to which all points are copied once, slab by slab (routes/streamed.py).
 
 from __future__ import annotations
 
+import abc
 import time
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +22,7 @@ from tonari.core.process.isa import chosen_isa
 from tonari.core.process.progress import Counter
 from tonari.core.process.workers import Workers, default_threads
 from tonari.core.results.neighbors import Neighbors, index_dtype
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.core.trail import current, decided
 from tonari.costs.rates import CARD
 from tonari.cuda import tuning as cuda_tuning
@@ -35,10 +37,13 @@ from tonari.exact.cuda.routes import streamed
 from tonari.exact.cuda.rows.pack import new_flags
 from tonari.exact.cuda.rows.part import Place
 from tonari.exact.cuda.rows.prepared import Prepared
+from tonari.exact.cuda.screens.widths import Fitted, fitted_width
 from tonari.exact.planning.planner import plan_on_cpu
 from tonari.exact.report import Report
 from tonari.metrics import get_metric
 from tonari.metrics.problem import make_problem
+
+Search: TypeAlias = Callable[[npt.NDArray[np.int64], int], npt.NDArray[np.bool_]]
 
 
 class Sent:
@@ -61,8 +66,8 @@ class Sent:
         return [copy.numpy() for copy in self._copies]
 
 
-class HostSearch:
-    """A search of points in host memory: the state that its batches share.
+class HostSearch(abc.ABC):
+    """A search of points in host memory: the state that its batches share, and what they all do.
 
     Parameters
     ----------
@@ -105,6 +110,15 @@ class HostSearch:
         self.report = Report(rows=m)
         self.workers = Workers(default_threads())
 
+    @abc.abstractmethod
+    def run(self) -> None:
+        """Answer all queries."""
+
+    def answer(self) -> tuple[Neighbors, Report]:
+        """Answer all queries, and return the neighbours and the report."""
+        self.run()
+        return self.found, self.report
+
     def check_queries(self) -> None:
         """Raise ValueError if a query has a value that searches refuse; waits for the device."""
         inputs.check_flags(self.flags, self.queries, self._name, first=self.place.first_query)
@@ -139,15 +153,47 @@ class HostSearch:
         self.report.refined += total
         return best
 
-    def certify(self, level: str, rows: int, proved: int, started: float, *, again: bool) -> None:
-        """Record a pass that began at `started`, and the number of rows that it certified.
+    def fitted(self, fitted: dict[int, Fitted], search: Search, *, widest: int | None = None) -> Fitted:
+        """Return the width of the first pass: the plan's or, for many queries, one fitted to the first of them.
 
-        `again` is True unless it is the first pass.
+        Parameters
+        ----------
+        fitted : dict
+            The widths that earlier searches fitted, by k; a new one is added.
+        search : callable(numbers, width)
+            Searches queries; returns a mark for each proved one.
+        widest : int, optional
+            See :func:`tonari.exact.cuda.screens.widths.fitted_width`.
         """
-        seconds, record = time.perf_counter() - started, current.get()
-        self.report.certify(level, proved, seconds)
+        plan = self.plan
+        if plan.k not in fitted and plan.m >= tuning.FITTED_ROWS:
+            rows = np.arange(min(tuning.PILOT_ROWS, plan.query_batch, len(self.queries)))
+
+            def unproved_at(width: int) -> float:
+                proved = search(rows, width)
+                self.check_queries()
+                return float(np.count_nonzero(~proved)) / len(rows)
+
+            fitted[plan.k] = fitted_width(plan.contracted_width, unproved_at, widest=widest)
+        return fitted.get(plan.k, Fitted(plan.contracted_width, 0.0))
+
+    def left_by(
+        self, numbers: npt.NDArray[np.int64], width: int, level: str, search: Search, *, again: bool
+    ) -> npt.NDArray[np.int64]:
+        """Search some queries, record how many are proved, and return the numbers of the others.
+
+        `search` is as for :meth:`fitted`; `again` is True unless it is the first pass.
+        """
+        if not len(numbers):
+            return numbers
+        started = time.perf_counter()
+        proved = search(numbers, width)
+        seconds, count, record = time.perf_counter() - started, int(np.count_nonzero(proved)), current.get()
+        self.report.certify(level, count, seconds)
         if record is not None:
-            record.tried(f"{level}{' again' if again else ''}, {self.refined_where}", rows, proved, seconds)
+            record.tried(f"{level}{' again' if again else ''}, {self.refined_where}", len(numbers), count, seconds)
+        left: npt.NDArray[np.int64] = numbers[~proved]
+        return left
 
     def write(self, numbers: npt.NDArray[np.int64], best: Neighbors) -> None:
         """Write the results of the queries with these row numbers."""

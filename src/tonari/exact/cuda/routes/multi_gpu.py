@@ -29,11 +29,11 @@ from tonari.core import trail
 from tonari.core.process.progress import Counter, Progress, ProgressLike
 from tonari.core.process.workers import Workers
 from tonari.core.results.neighbors import Neighbors, index_dtype
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.cuda.device_threads import a_thread_each, side_by_side
 from tonari.cuda.devices import await_copies, on, to_device
 from tonari.cuda.host_rows import HostRows
-from tonari.exact.cuda.attempts.attempt import Begun
+from tonari.exact.cuda.attempts.retries.attempt import Begun
 from tonari.exact.cuda.divisions import share
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.routes import host_refine, resident, streamed
@@ -41,7 +41,7 @@ from tonari.exact.cuda.routes.codes import search as codes
 from tonari.exact.cuda.routes.partition import SearchPart
 from tonari.exact.cuda.rows.part import Place, plan_for_part
 from tonari.exact.report import Report
-from tonari.select.cuda.merge import merge_into, no_lists
+from tonari.select.cuda.lists.merge import merge_into, no_lists
 
 PARTS = "the points of each device"  # name, in records, for searches of parts of the points
 

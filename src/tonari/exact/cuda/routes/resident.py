@@ -10,10 +10,10 @@ from tonari.core.process.progress import Counter, ProgressLike
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import current, decided
 from tonari.cuda.devices import to_device
-from tonari.exact.cuda.attempts.attempt import Begun
 from tonari.exact.cuda.attempts.contracted import prepare_points
 from tonari.exact.cuda.attempts.first import Searchable, nothing
 from tonari.exact.cuda.attempts.ladder import begin_on_device, search_on_device
+from tonari.exact.cuda.attempts.retries.attempt import Begun
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.routes.partition import search_whole
 from tonari.exact.cuda.rows.copies import FirstCopies, Subset, first_copies

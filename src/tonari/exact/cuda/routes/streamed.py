@@ -21,7 +21,7 @@ from tonari import inputs
 from tonari.core import trail
 from tonari.core.process.progress import Counter, ProgressLike
 from tonari.core.results.neighbors import Neighbors
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.cuda.copying.prefetch import slabs
 from tonari.cuda.devices import to_device
 from tonari.exact.cuda.attempts.first import DevicePoints
@@ -30,7 +30,7 @@ from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.routes.partition import search_whole
 from tonari.exact.cuda.rows.part import Place, plan_for_part
 from tonari.exact.report import Report
-from tonari.select.cuda.merge import merge_into, no_lists
+from tonari.select.cuda.lists.merge import merge_into, no_lists
 
 
 def prepare_streamed(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Any:

@@ -23,7 +23,7 @@ from tonari.core.plan import Plan
 from tonari.core.process.progress import Counter, Progress, ProgressLike
 from tonari.core.results.neighbors import index_dtype
 from tonari.core.results.radius_neighbors import RadiusNeighbors
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.cuda.copying.prefetch import slabs
 from tonari.cuda.device_threads import a_thread_each, side_by_side
 from tonari.cuda.devices import to_device
@@ -33,7 +33,7 @@ from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.routes.multi_gpu import SpreadPoints, Watched, tops_of
 from tonari.exact.cuda.rows.part import Place, plan_for_part
 from tonari.metrics import get_metric
-from tonari.select.cuda.ragged import join_parts, moved, one_after_another
+from tonari.select.cuda.lists.ragged import join_parts, moved, one_after_another
 
 
 class Verb(NamedTuple):

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tonari.core.draws import Purpose, derived_seed
+from tonari.core.rows.draws import Purpose, derived_seed
 from tonari.cuda.compiling.rehearsal import product_of
 from tonari.cuda.launch import launch
 from tonari.exact.cuda import tuning

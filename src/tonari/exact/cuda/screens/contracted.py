@@ -26,7 +26,7 @@ from tonari.exact.cuda.rows.contraction import ContractedRows, contract
 from tonari.exact.cuda.rows.pack import PackedQueries, new_flags, pack_queries
 from tonari.exact.cuda.rows.prepared import Contracted
 from tonari.exact.cuda.screens.sampling import Sample
-from tonari.exact.cuda.screens.screener import Chooser
+from tonari.exact.cuda.screens.screener import Screener
 from tonari.exact.cuda.screens.widths import NEAR_BYTES
 from tonari.metrics import get_metric
 
@@ -76,7 +76,7 @@ class ContractedScreen:
 
     def __init__(self, prepared: Contracted, plan: CudaPlan, flags: Any, *, double: bool) -> None:
         self.prepared, self.plan, self.flags, self.double = prepared, plan, flags, double
-        self.chooser = Chooser(prepared, plan)
+        self.screener = Screener(prepared, plan)
         self._unread = new_flags(flags.device)  # never read: contracted rows have no refused values
 
     def look(
@@ -100,7 +100,7 @@ class ContractedScreen:
         prepared = self.prepared
         rows = contract(queries, prepared.by, self.flags, first=first or 0) if known is None else known
         packed = self.packed(rows, precision)
-        found = self.chooser.screened_in_turn(packed, precision, sample, first)
+        found = self.screener.screened_in_turn(packed, precision, sample, first)
         screened: Screened = found.kept(tuning.NEAR_KEPT * width) if keep else found
         del found  # free the minima of all groups, of which `screened` keeps the lowest
         return self.nearest(rows, packed.shift, screened, own, width)

@@ -32,7 +32,7 @@ def first_sample(plan: CudaPlan, n: int, width: int | None = None) -> Sample | N
     return sample_for(n, plan.width if width is None else width, plan.group)
 
 
-class Chooser:
+class Screener:
     """Chooses the screen of each batch of queries, and runs it.
 
     Parameters

@@ -13,9 +13,9 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from tonari.select.cuda.kernels.keys import last_key, load_keys, store_values
-from tonari.select.cuda.kernels.network import keep_smaller, smallest_pairs
-from tonari.select.cuda.kernels.tiles import row_length
+from tonari.select.cuda.kernels.registers.keys import last_key, load_keys, store_values
+from tonari.select.cuda.kernels.registers.network import keep_smaller, smallest_pairs
+from tonari.select.cuda.kernels.registers.tiles import row_length
 
 
 @triton.jit

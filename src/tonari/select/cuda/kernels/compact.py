@@ -10,9 +10,9 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from tonari.select.cuda.kernels.halving import at_or_below
-from tonari.select.cuda.kernels.keys import comparable_bits, to_keys
-from tonari.select.cuda.kernels.tiles import per_thread, places, row_length, tile_offsets
+from tonari.select.cuda.kernels.registers.halving import at_or_below
+from tonari.select.cuda.kernels.registers.keys import comparable_bits, to_keys
+from tonari.select.cuda.kernels.registers.tiles import per_thread, places, row_length, tile_offsets
 
 
 @triton.jit

@@ -12,10 +12,10 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from tonari.select.cuda.kernels.halving import at_or_below, kth_pair
-from tonari.select.cuda.kernels.keys import last_key, store_values, to_keys
-from tonari.select.cuda.kernels.network import sort_pairs
-from tonari.select.cuda.kernels.tiles import places, tile_offsets, total
+from tonari.select.cuda.kernels.registers.halving import at_or_below, kth_pair
+from tonari.select.cuda.kernels.registers.keys import last_key, store_values, to_keys
+from tonari.select.cuda.kernels.registers.network import sort_pairs
+from tonari.select.cuda.kernels.registers.tiles import places, tile_offsets, total
 
 
 @triton.jit

@@ -5,8 +5,8 @@
     answer   the k smallest of the remaining pairs, in order; directly from the values if a row fits into one program
 
 Pairs are written in order of their columns, part after part, so the position of a pair decides between equal keys. A
-program therefore holds only keys, and finds its k-th pair by bisection (halving.py). It needs no atomic operations. It
-needs no sample, which might not represent the row, and its time hardly depends on the values.
+program therefore holds only keys, and finds its k-th pair by bisection (registers/halving.py). It needs no atomic
+operations. It needs no sample, which might not represent the row, and its time hardly depends on the values.
 
 A part's list has `keep` slots: keys, and columns `columns_at` elements behind them. An empty slot has the key LAST and
 the column EMPTY. NaN also has the key LAST, but a real column. The search for the k-th pair may count an empty slot as
@@ -20,10 +20,10 @@ import triton
 import triton.language as tl
 from triton.language.standard import _sum_combine
 
-from tonari.select.cuda.kernels.halving import at_or_below, smallest_at_least
-from tonari.select.cuda.kernels.keys import last_key, store_values, to_keys
-from tonari.select.cuda.kernels.network import sort_pairs
-from tonari.select.cuda.kernels.tiles import row_length, tile_offsets, total
+from tonari.select.cuda.kernels.registers.halving import at_or_below, smallest_at_least
+from tonari.select.cuda.kernels.registers.keys import last_key, store_values, to_keys
+from tonari.select.cuda.kernels.registers.network import sort_pairs
+from tonari.select.cuda.kernels.registers.tiles import row_length, tile_offsets, total
 
 EMPTY = tl.constexpr(0x7FFFFFFF)
 

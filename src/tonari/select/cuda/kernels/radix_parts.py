@@ -9,9 +9,9 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from tonari.select.cuda.kernels.keys import last_key, load_keys, to_keys
 from tonari.select.cuda.kernels.radix import digit_histogram, flip_sign, narrow, place_of_equal
-from tonari.select.cuda.kernels.tiles import row_length
+from tonari.select.cuda.kernels.registers.keys import last_key, load_keys, to_keys
+from tonari.select.cuda.kernels.registers.tiles import row_length
 
 
 @triton.jit

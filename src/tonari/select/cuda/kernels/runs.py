@@ -14,8 +14,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from tonari.select.cuda.kernels.keys import last_key, store_values, to_keys
-from tonari.select.cuda.kernels.network import keep_smaller, sort_pairs
+from tonari.select.cuda.kernels.registers.keys import last_key, store_values, to_keys
+from tonari.select.cuda.kernels.registers.network import keep_smaller, sort_pairs
 
 
 @triton.jit

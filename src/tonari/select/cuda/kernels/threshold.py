@@ -16,10 +16,10 @@ import triton
 import triton.language as tl
 
 from tonari.select.cuda.kernels.finish import finish_row, keep_smallest, write_row
-from tonari.select.cuda.kernels.halving import at_or_below, kth_pair
-from tonari.select.cuda.kernels.keys import last_key, to_keys
 from tonari.select.cuda.kernels.radix import collect, kth_pair_streamed
-from tonari.select.cuda.kernels.tiles import greatest, per_thread, places, row_length, tile_offsets
+from tonari.select.cuda.kernels.registers.halving import at_or_below, kth_pair
+from tonari.select.cuda.kernels.registers.keys import last_key, to_keys
+from tonari.select.cuda.kernels.registers.tiles import greatest, per_thread, places, row_length, tile_offsets
 
 
 @triton.jit(do_not_specialize=["first_row", "stride", "n", "k"])

@@ -12,7 +12,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from tonari.select.cuda.kernels.keys import last_key
+from tonari.select.cuda.kernels.registers.keys import last_key
 
 LANES = tl.constexpr(32)
 PAD_INDEX = tl.constexpr(0x7FFFFFFF)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from tonari.select.cuda.kernels.keys import last_key, load_keys
+from tonari.select.cuda.kernels.registers.keys import last_key, load_keys
 from tonari.select.papers.kernels.buffered import drain, offer
 from tonari.select.papers.kernels.lanes import LANES, PAD_INDEX, UPDATES, any_lane, fill_with_pads
 

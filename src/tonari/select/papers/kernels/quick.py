@@ -22,9 +22,9 @@ import triton
 import triton.language as tl
 
 from tonari.metrics.kernels.instructions import sqrt
-from tonari.select.cuda.kernels.halving import at_or_below, kth_pair
-from tonari.select.cuda.kernels.keys import last_key, to_keys
-from tonari.select.cuda.kernels.tiles import row_length, tile_offsets, total
+from tonari.select.cuda.kernels.registers.halving import at_or_below, kth_pair
+from tonari.select.cuda.kernels.registers.keys import last_key, to_keys
+from tonari.select.cuda.kernels.registers.tiles import row_length, tile_offsets, total
 
 # Capacity of a row's stack; a round pushes at most one entry.
 DEPTH: tl.constexpr = tl.constexpr(256)

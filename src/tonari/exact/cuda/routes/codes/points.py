@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.core.trail import decided
 from tonari.cuda.copying.prefetch import slabs
 from tonari.cuda.devices import to_device

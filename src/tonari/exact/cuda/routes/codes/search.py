@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import time
 import weakref
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -15,7 +14,7 @@ import torch
 from tonari import inputs
 from tonari.core.process.progress import Counter, ProgressLike
 from tonari.core.results.neighbors import Neighbors
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.cuda.compiling.ahead import expecting
 from tonari.cuda.recorded import check_room
 from tonari.exact.cuda import tuning
@@ -32,7 +31,7 @@ from tonari.exact.cuda.rows.pack import new_flags
 from tonari.exact.cuda.rows.part import Place
 from tonari.exact.cuda.screens.contracted import retried_at_once
 from tonari.exact.cuda.screens.sampling import Sample
-from tonari.exact.cuda.screens.widths import Fitted, fitted_width
+from tonari.exact.cuda.screens.widths import Fitted
 from tonari.exact.report import Report
 from tonari.inputs.arrays.values import NO_ROW
 
@@ -55,9 +54,7 @@ def search_part(
     """Search one part by its codes (:mod:`tonari.exact.cuda.routes.partition`); results are NumPy arrays."""
     prepared.written.read()
     inputs.check_flags(prepared.flags, prepared.points, "points", first=place.first_point)
-    search = _Search(queries, prepared, plan, place, bar)
-    search.run()
-    return search.found, search.report
+    return _Search(queries, prepared, plan, place, bar).answer()
 
 
 @dataclass
@@ -97,49 +94,31 @@ class _Search(HostSearch):
         inputs.check_flags(self._first_flags, self.queries, self._name, first=self.place.first_query)
 
     def run(self) -> None:
-        """Answer all queries."""
+        """See :class:`HostSearch`."""
         left, k = np.arange(len(self.queries)), self.plan.k
+        worth = len(self.prepared.beyond) <= tuning.MOST_BEYOND
         with self.workers:
-            width, unproved = self._fitted()
-            worth = unproved <= tuning.HOPELESS and len(self.prepared.beyond) <= tuning.MOST_BEYOND
             if worth:
-                left = self._certified(left, width, first_pass=True)
+                width, unproved = self.fitted(self.prepared.fitted, self._pass, widest=tuning.CODED_WIDEST)
+                worth = unproved <= tuning.HOPELESS
+            if worth:
+                left = self._left(left, width, first_pass=True)
                 self.check_queries()
                 if len(left) and width < tuning.CODED_WIDEST * self.plan.contracted_width:
                     self.prepared.fitted[k] = Fitted(2 * width, 0.0)  # the next search starts with twice the width
                 for times in (tuning.WIDER, tuning.ROOMY):
-                    left = self._certified(left, times * width)
+                    left = self._left(left, times * width)
         if len(left):
             self.rest(left, seen=worth)
 
-    def _fitted(self) -> Fitted:
-        """Return the number of near points per row for the first pass: the plan's, or a fitted one for many queries."""
-        plan, fitted = self.plan, self.prepared.fitted
-        few = len(self.prepared.beyond) <= tuning.MOST_BEYOND
-        if plan.k not in fitted and plan.m >= tuning.FITTED_ROWS and few:
-            rows = np.arange(min(tuning.PILOT_ROWS, plan.query_batch, len(self.queries)))
+    def _left(self, numbers: npt.NDArray[np.int64], width: int, *, first_pass: bool = False) -> npt.NDArray[np.int64]:
+        """Search some queries by their codes, and return the numbers of those that are not proved."""
 
-            def unproved_at(width: int) -> float:
-                proved = self._pass(rows, width)
-                self.check_queries()
-                return float(np.count_nonzero(~proved)) / len(rows)
+        def search(numbers: npt.NDArray[np.int64], width: int) -> npt.NDArray[np.bool_]:
+            rows = numbers if first_pass else np.resize(numbers, filled(len(numbers), self.plan, width))
+            return self._pass(rows, width, bar=self.bar if first_pass else None)[: len(numbers)]
 
-            fitted[plan.k] = fitted_width(plan.contracted_width, unproved_at, widest=tuning.CODED_WIDEST)
-        return fitted.get(plan.k, Fitted(plan.contracted_width, 0.0))
-
-    def _certified(
-        self, numbers: npt.NDArray[np.int64], width: int, *, first_pass: bool = False
-    ) -> npt.NDArray[np.int64]:
-        """Search some queries, report the number of proved ones, and return the row numbers of the others."""
-        if not len(numbers):
-            return numbers
-        started = time.perf_counter()
-        rows = numbers if first_pass else np.resize(numbers, filled(len(numbers), self.plan, width))
-        proved = self._pass(rows, width, self.bar if first_pass else None)[: len(numbers)]
-        count, level = int(np.count_nonzero(proved)), self.steps.screen.level("")
-        self.certify(level, len(numbers), count, started, again=not first_pass)
-        left: npt.NDArray[np.int64] = numbers[~proved]
-        return left
+        return self.left_by(numbers, width, self.steps.screen.level(""), search, again=not first_pass)
 
     def _pass(self, numbers: npt.NDArray[np.int64], width: int, bar: Counter | None = None) -> npt.NDArray[np.bool_]:
         """Search some queries, write the results, and return a mark for each proved query."""

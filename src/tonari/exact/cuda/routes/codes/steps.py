@@ -8,7 +8,7 @@ import torch
 
 from tonari import inputs
 from tonari.core.results.neighbors import Neighbors
-from tonari.core.slices import cut
+from tonari.core.rows.slices import cut
 from tonari.cuda.compiling.rehearsal import joined, to_visit
 from tonari.exact.cuda import tuning
 from tonari.exact.cuda.plan import CudaPlan
@@ -18,7 +18,7 @@ from tonari.exact.cuda.routes.host_search import ascending
 from tonari.exact.cuda.rows.codes import code_queries
 from tonari.exact.cuda.screens.coded import CodedScreen
 from tonari.exact.cuda.screens.sampling import Sample
-from tonari.select.cuda.order import merge_lists
+from tonari.select.cuda.lists.order import merge_lists
 
 
 class Done(NamedTuple):

@@ -1,0 +1,1 @@
+"""Kernels that order neighbour lists."""
