@@ -55,7 +55,10 @@ def check_rounds(
             for threads in (1, 2):
                 steps = CpuBackend(held(points), dataclasses.replace(plan, isa=isa, threads=threads))
                 assert_same_round(steps.round(entries, boundary), truth, plan.metric)
-            assert_same_last_round(steps.round(entries, boundary, last=True), truth, plan.metric)
+            given: dict[str, Any] = {"order": None, "boundary": boundary, "last": True}
+            helps = rounds.Helps(rounds.point_terms(steps.points, plan.metric, Workers(2)))
+            made = rounds.run_round(steps.points, entries, steps.plan, Workers(2), helps=helps, **given)
+            assert_same_last_round(made, truth, plan.metric)
         entries = truth.entries
     return truth
 

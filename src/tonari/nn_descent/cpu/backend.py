@@ -86,16 +86,21 @@ class CpuBackend:
         return both
 
     def round(self, entries: Entries, boundary: int | None = None, *, light: bool = False, last: bool = False) -> Round:
-        """Run one round; with a boundary, compare only points on different sides of it."""
+        """Run one round; with a boundary, compare only points on different sides of it.
+
+        A last round returns no entries if contracted rows bound distances. Without them, it would save less than wrong
+        guesses cost.
+        """
+        short = self._short if self._short is not None and self._short.bounds else None
         return run_round(
             self.points,
             entries,
             self.plan.light if light else self.plan,
             self._workers,
-            helps=Helps(self._terms, self._short if self._short is not None and self._short.bounds else None),
+            helps=Helps(self._terms, short),
             order=self._order,
             boundary=boundary,
-            last=last,
+            last=last and short is not None,
         )
 
     def exact(self, rows: npt.NDArray[np.int64], k: int) -> Neighbors:
