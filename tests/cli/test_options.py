@@ -50,7 +50,8 @@ def test_the_columns_are_changed_by_files(folder: Path) -> None:
             assert archive["distances"].tobytes() == found.distances.tobytes()
         run("pairs", "points.fbin", "--radius", "1.5", "-o", "p.npy", *options)
         assert np.load("p.npy")["left"].tolist() == tonari.pairs(points, 1.5, **given).left.tolist()
-    assert "is a directory" in refused("graph", "points.fbin", "-k", "3", "-o", "g/", *options[2:4], code=2)
+    run("graph", "points.fbin", "-k", "3", "-o", "g/", *options)
+    assert KNNGraph.open("g/").distances.tobytes() == expected.distances.tobytes()
     assert "pass VI=" in refused("graph", "points.fbin", "-k", "3", "-o", "h.npz", "--metric", "mahalanobis", code=1)
     assert "no.npy" in refused("graph", "points.fbin", "-k", "3", "-o", "h.npz", "--transform", "no.npy", code=1)
 

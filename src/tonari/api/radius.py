@@ -103,7 +103,7 @@ def radius_search(
     Notes
     -----
     The returned distance decides whether a point is within the radius. The result therefore has, for every method,
-    number of threads and device, the same bits as computing all distances and keeping those within the radius
+    number of threads and device, the same bits as computing all distances and selecting the ones within the radius
     (docs/exactness.md).
 
     Examples

@@ -2,7 +2,7 @@
 
 # Case: bits hamming-1024, hamming-256 on cpu. Chosen on: an unrecorded machine.
 QUERY_BLOCK = 64  # queries per task, few enough for their words and a group of points to fit in the first-level cache
-LEAST_BLOCK = 8  # the fewest queries in a block; for fewer, the points are divided among threads instead
+LEAST_BLOCK = 8  # minimum number of queries in a block; if there are fewer, threads share the points instead
 SPARE_PAIRS = 32  # entries of a query's list beyond 2 k
 PACKED_BYTES = 1 << 24  # bytes packed between two tests for Ctrl-C
 SCANNED_WORDS = 1 << 24  # words of 16 points compared between two tests for Ctrl-C: some tens of milliseconds

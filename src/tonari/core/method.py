@@ -1,4 +1,4 @@
-"""The interface of all methods, of which methods/registry.py registers one instance per name and device."""
+"""The interface of all methods; methods/registry.py registers one instance per name and device."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ class SearchMethod(Method):
         *,
         threads: int | None = None,
     ) -> npt.NDArray[np.int64]:
-        """Count the listed points within the limit of each query, by exact values; see :meth:`search_listed`."""
+        """Count the listed points within the limit of each query; see :meth:`search_listed`."""
         raise Unsupported(f"method={self.name!r} on {self.device} counts no lists")
 
     def prepare_within(self, points: Any, plan: Any, progress: ProgressLike = None) -> Any:

@@ -189,7 +189,7 @@ class TreeCosts:
     ordered: float = math.inf
 
     def slower_search(self, factor: float) -> TreeCosts:
-        """Return the costs on cores whose searches take `factor` times as long, and whose builds take equally long."""
+        """Return the costs on cores whose searches take `factor` times as long, but whose builds do not take longer."""
         same = ("start", "split", "placed", "far", "miss", "double", "ordered")
         return replace(self, **{name: factor * value for name, value in vars(self).items() if name not in same})
 

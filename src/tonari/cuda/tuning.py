@@ -32,7 +32,7 @@ FETCHED_WORDS = 64  # words of each row that are copied in one step
 # Weights in the estimated effort of compiling a kernel, which is counted in words of its bytecode.
 INSTRUCTIONS_OF_STEP = 200  # weight of a step of a sorting network (select/cuda/kernels/registers/network.py)
 INSTRUCTIONS_OF_PRODUCT = 3000  # weight of a matrix product
-VALUES_OF_THREAD = 8  # most values per thread with which a kernel compiles as fast as with one value
+VALUES_OF_THREAD = 8  # maximum number of values per thread for which a kernel compiles as fast as for one
 METRICS = 2  # divisor of the effort for a kernel with the code of all metrics, since about half of it is compiled
 
 # Not measured: Triton's largest file, a library, is ten times larger than WHOLE_BYTES, and its other files are smaller.

@@ -38,7 +38,7 @@ class ExactPlan(Plan):
         Instruction set: generic, avx2, avx512, amx or neon.
     precisions : tuple of str
         Precisions of the screen, in the order of their use. Rows that cannot be certified at one precision are retried
-        at the next. The last one certifies every row, because it resolves doubtful rows by exact values.
+        at the next. The last one certifies every row, because it computes the exact values of doubtful rows.
     form_dim : int
         Columns that the screen compares. If there are fewer than d, they are contracted rows: coordinates along the
         principal directions, and the length of the residual (docs/exactness.md, "Contracted forms").
@@ -60,7 +60,7 @@ class ExactPlan(Plan):
     point_chunk : int
         Points per slice, the unit that a thread packs and screens.
     capacity : int
-        Largest number of survivors of a row; a row with more is retried or resolved by exact values.
+        Largest number of survivors of a row; a row with more is retried, or resolved with exact values.
     sample_stride, sample_rank : int
         Every sample_stride-th group is screened first, and the sample_rank-th smallest bound there becomes the
         threshold for the rest (matsumoto2015); 0 means no sample, as for small k.

@@ -16,15 +16,16 @@ STREAM_BLOCKS = 4  # blocks of queries per thread that share each slice packed d
 BLOCK_BYTES = 16 * MIB  # maximum memory for the survivors of one block of queries
 
 # Case: exact_cpu graph-sift-f32 on cpu. Chosen on: not recorded.
-# For each instruction set, the minimum number of values (n x d) and of dimensions for which a self-join uses each
-# product for both of its rows. For less, computing products twice is faster than keeping the survivors of both rows.
+# For each instruction set, the minimum number of values (n x d) and of dimensions from which a self-join computes each
+# product once and uses it for both rows of the pair. Below either minimum, computing it twice is faster than keeping
+# the survivors of both rows.
 JOIN_FROM = {"generic": (0, 0), "avx2": (3_000_000, 32), "avx512": (9_000_000, 32), "amx": (0, 512)}
 JOIN_FROM["neon"] = JOIN_FROM["avx2"]  # not measured
 JOIN_BYTES = 112 * MIB  # bytes of the first survivor buffers of all active rows; more if the points are larger
 JOIN_GROWTH = 1 << 21  # survivors that all active rows together may have beyond their first buffers: 32 MiB
 
 # Case: exact_cpu search-gauss-k100 on cpu. Chosen on: not recorded.
-# When thresholds are sampled, and when the last few rows are resolved by exact values instead of a finer screen.
+# When thresholds are sampled, and when exact values of all candidates replace a finer screen for the last few rows.
 SAMPLE_FROM_K = 64  # minimum k for a sample: for smaller k, the first k points give as good a threshold [32, 64, 128]
 FEW_LEFT = 8  # maximum number of unproved rows for which exact values are faster than packing all points again
 
@@ -42,7 +43,7 @@ DIRECT_QUERIES = 16  # queries of a native call, which share each read of a poin
 
 # Not measured by a case. Chosen on: one core of an EPYC (Zen 4), 2026-11-27, 1 to 100 queries within a radius of 50 to
 # 20,000 points of 3 to 128 dimensions by three metrics.
-WITHIN_SHARE = 0.5  # time of a radius search by exact values, relative to a search for the k nearest [0.4, 0.5, 0.6]
+WITHIN_SHARE = 0.5  # time of exact values of all pairs in a radius search, relative to a k-NN search [0.4, 0.5, 0.6]
 WITHIN_PACKED = 2.5e-5  # exact values replace a screen of packed points if they take fewer seconds than this
 
 # Case: exact_cpu graph-gist-960, search-gist-960 on cpu. Chosen on: not recorded.
@@ -98,5 +99,5 @@ CODED_ROW_SECONDS = 1e-5  # seconds to read a row of a file: 1e-6 from the page 
 
 # Not measured by a case, but by hand on two cores.
 FARTHEST_MORE = 8  # minimum number of candidates in addition to the k farthest
-FARTHEST_SCREENED = 16  # minimum number of points per candidate for which an inner-product search selects candidates
+FARTHEST_SCREENED = 16  # minimum n, as a multiple of the candidates, for which an inner-product search selects them
 FARTHEST_BLOCK = 1 << 20  # maximum number of distances that are computed in one step

@@ -79,7 +79,7 @@ def by_lists(
 
 
 def by_table(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress, rows: Ids) -> None:
-    """Find the k nearest points of the queries `rows` by the exact values of all allowed points; write them to `found`.
+    """Find the k nearest allowed points of the queries `rows`, computing all exact values; write them to `found`.
 
     A table, which is a mask with a row for each query, gives the lists of allowed points.
     """

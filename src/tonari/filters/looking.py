@@ -55,7 +55,7 @@ def are_few_forbidden(scope: Scope, near: Ids, rules: Rules, m: int) -> bool:
     Parameters
     ----------
     near : int64 array
-        The numbers of points within the radius for a sample of the queries.
+        For each query of a sample, the number of points within the radius.
     m : int
         The number of all queries.
     """

@@ -137,7 +137,7 @@ class Rules:
 
     @staticmethod
     def _in_mask(mask: npt.NDArray[Any], asked: Ids, at: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Return the entries of a mask for queries `asked` and points `at`, broadcast against each other."""
+        """Return the entries of a mask at queries `asked` and points `at`, which are broadcast against each other."""
         column = at if mask.dtype == np.bool_ else at >> 3
         if mask.flags.c_contiguous:  # flat indices are twice as fast as pairs of indices
             entries = mask.reshape(-1).take(asked * mask.shape[1] + column)

@@ -255,8 +255,9 @@ class KNNGraph(Exports, ToPictures, MadeFrom, Reshaped, Changing, Hinted):
         Returns
         -------
         ReverseNeighbors(indptr, indices, distances)
-            NumPy arrays in compressed rows: the points that list point i are ``indices[indptr[i]:indptr[i + 1]]``.
-            The numbers of these points, ``numpy.diff(indptr)``, equal :meth:`occurrence`.
+            NumPy arrays in compressed sparse row (CSR) form: the points that list point i are
+            ``indices[indptr[i]:indptr[i + 1]]``. ``numpy.diff(indptr)``, the number of points that list each point,
+            equals :meth:`occurrence`.
 
         Examples
         --------

@@ -56,7 +56,7 @@ STEP_GROWTH = 16  # most queries of a launch, as a multiple of the previous laun
 # slowly, because fewer of their queries share leaves in the caches.
 MOST_HOST_BLOCK = 1 << 20  # most queries per block
 LEAST_HOST_BLOCK = 1 << 17  # fewest queries per block [1 << 16, 1 << 17, 1 << 18]
-HOST_BLOCKS = 4  # number of blocks of a search, as far as the limits on their size allow [2, 4, 8]
+HOST_BLOCKS = 4  # number of blocks of a search, unless the limits on their size require another number [2, 4, 8]
 
 # Case: kdtree build-d10 on cuda. Chosen on: not recorded.
 # A program halves a node five times if its leaves have at most MOST_HALVED points. It reads the node's rows each time,
@@ -69,7 +69,7 @@ KEY_BLOCK = 1024  # points per program that computes sort keys [512, 1024, 2048]
 # Case: radius_cuda within-tree-d3 on cuda. Chosen on: not recorded.
 # Radius searches on CUDA, which first count the hits of some queries, the pilot.
 PILOT_QUERIES = 4096  # queries of the pilot; a search of fewer than two times this number counts all hits instead
-ROOM_BYTES = 1 << 30  # most memory reserved for the hits of all queries; some of it stays unused
+ROOM_BYTES = 1 << 30  # maximum memory reserved for the hits of all queries; part of it stays unused
 
 # Case: gieseke2014 fig5-d10 on cuda. Chosen on: not recorded.
 # The last queries of the buffered traversal on CUDA, which are left to the walk.

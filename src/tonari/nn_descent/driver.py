@@ -215,7 +215,7 @@ def report_of(
 
 
 def _is_light(plan: DescentPlan, recalls: list[float], lowest: float) -> bool:
-    """Return whether the next round is light: a plan's first rounds and, if its recall is nearly reached, one more."""
+    """Return whether the next round is light: the plan's first rounds are and, near the target recall, one more."""
     done = len(recalls)
     near = 1 - plan.recall >= tuning.NEAR_TARGET * (1 - lowest)
     return done < plan.light_rounds or (0 < done == plan.light_rounds and near)

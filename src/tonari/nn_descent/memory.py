@@ -49,7 +49,7 @@ def working_bytes(plan: DescentPlan) -> int:
 
 
 def cluster_bytes(clusters: int) -> int:
-    """Return the size in bytes of a cluster's index on CUDA; its dtype can also hold the number of clusters."""
+    """Return the bytes of the index of a cluster on CUDA; its dtype must also represent the count of all clusters."""
     return 2 if clusters < 1 << 15 else 4
 
 
@@ -137,12 +137,12 @@ def _gnnd_rounds(plan: DescentPlan) -> int:
 
 
 def scanned_rows(plan: DescentPlan) -> int:
-    """Return the number of points that a start on CUDA compares at once; more if points have few near clusters."""
+    """Return the number of points that a start on CUDA compares at once: more if a point has fewer near clusters."""
     return plan.block * max(1, tuning.USUAL_PROBES // plan.n_probe)
 
 
 def _start_on_cuda(plan: DescentPlan) -> int:
-    """Return the peak memory of a start on CUDA, in bytes: its steps make the form, clusters, and scores of blocks."""
+    """Return the peak bytes of a start on CUDA, over its steps: the form, the clusters, and the scores of blocks."""
     n, rows = plan.n, min(plan.n, scanned_rows(plan))
     entries = n * plan.list_size * 4
     wide = -(-plan.d // 32) * 32

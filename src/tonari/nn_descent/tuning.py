@@ -89,7 +89,7 @@ SAMPLE_OF_JOIN = 2000  # fewest rows of a sample that measures the recall, on CU
 SAMPLED_MISSES = 10.0  # fewest sampled rows, multiplied by 1 - recall: fewer than 3 expected misses measure nothing
 ROW_SECONDS = 4e-5  # seconds per row on one thread, for a few hundred rows; limits the default number of threads
 LEAST_SLAB = 1 << 15  # fewest points per slab in the search for true neighbours; smaller slabs have much overhead
-LEAST_TRUTH_BYTES = 256 * MIB  # memory for the search for true neighbours, which would be very slow with less
+LEAST_TRUTH_BYTES = 256 * MIB  # minimum memory of the search for true neighbours; with less, it would be very slow
 
 # Case: nn_descent sift-1m on cuda. Chosen on: not recorded.
 # Numbers on CUDA that differ from the CPU's.

@@ -40,11 +40,17 @@ class ChangedSource(Source):
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of a row, and of the row that an object returned for it; mapped files are read in small pieces."""
+        """Bytes of a transformed row and of the original row.
+
+        The original row counts as 0 bytes in mapped files, which are read in small pieces.
+        """
         return super().row_bytes + (0 if isinstance(self._origin, FileSource) else self._origin.row_bytes)
 
     def pieces(self, begin: int, end: int) -> Iterator[slice]:
-        """Yield short ranges, so that a caller who copies each of them needs little memory beyond the copy."""
+        """Split the rows [begin, end) into short slices.
+
+        A caller that copies the rows slice by slice needs little memory in addition to its copy.
+        """
         step = max(1, tuning.CHANGED_BYTES // (8 * (self.d + self._origin.d)))
         for part in cut(end - begin, step):
             yield slice(begin + part.start, begin + part.stop)
@@ -70,6 +76,6 @@ class ChangedSource(Source):
         self._origin.check_unchanged()
 
     def _changed(self, rows: Any, begin: int | None, threads: int | None) -> Any:
-        """Transform rows; messages number them from `begin`, the number of the first row, which they name."""
+        """Transform rows. Messages count rows from the first one; its row number `begin` is part of their name."""
         name = self.name if not begin else f"{self.name}[{begin}:{begin + len(rows)}]"
         return self.change.rows(inputs.to_host(rows), name, threads)

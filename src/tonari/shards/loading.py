@@ -64,10 +64,13 @@ class Loader(Protocol):
         """Return the rows with these ascending row numbers."""
 
     def ranges_later(self, parts: list[slice]) -> Arriving:
-        """Read several ranges of rows ahead, into host memory; call ``arrive`` of the result to get them."""
+        """Start to read several ranges of rows into host memory; `arrive` of the result returns them."""
 
     def at_later(self, ids: npt.NDArray[np.int64]) -> Arriving:
-        """Read the rows with these ascending row numbers ahead, into host memory."""
+        """Start to read the rows with these ascending row numbers into host memory.
+
+        `arrive` of the result returns them.
+        """
 
     def close(self) -> None:
         """End the threads of the loader."""

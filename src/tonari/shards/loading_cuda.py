@@ -127,7 +127,7 @@ class CudaLoader:
             return self._whole(out)
 
     def at_later(self, ids: npt.NDArray[np.int64]) -> Staged:
-        """Read the rows with these ascending row numbers into page-locked memory."""
+        """Read the rows with these ascending row numbers into page-locked memory; `arrive` copies them."""
         with self._one_at_a_time, torch.cuda.stream(self._stream):
             out = self._locked(len(ids))
             self._gather(out, ids)

@@ -97,8 +97,9 @@ class SpanningTree:
         Returns
         -------
         float64 array of shape (n - 1, 4)
-            Row i joins two clusters to cluster n + i. Its columns are the numbers of both clusters, the smaller one
-            first, their distance, and the number of points in the new cluster. Numbers below n are points.
+            Row i joins two clusters to cluster n + i. Its columns are the ids of both clusters, the smaller id
+            first, their distance, and the number of points in the new cluster. An id below n is a row number: the
+            cluster is this point alone.
 
         Examples
         --------

@@ -5,7 +5,7 @@ one; brackets contain the values that were tried.
 """
 
 # Case: spanning blobs, cube on cpu. Chosen on: not recorded.
-# How much one search of Boruvka's rounds (boruvka.py) asks for.
+# The size of each search in Boruvka's rounds (boruvka.py).
 ENTRIES = 1 << 22  # entries of the lists that one search returns [1 << 20, 1 << 22]
 FIRST_ASKED = 64  # points of a large component that take part in its first search [16, 64, 256]
 GROWTH = 16  # growth of the number of searching points of a component from search to search [4, 16]

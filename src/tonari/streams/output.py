@@ -94,7 +94,7 @@ class Output:
     search : dict
         The properties that identify the search; only a run with the same properties is resumed.
     total, k : int
-        The numbers of rows and columns of the finished file.
+        The shape of the lists in the finished file.
     queries : array of shape (total, d), optional
         All queries, if they can be read in any order; they are then compared with those of the earlier run at once.
     resume : bool

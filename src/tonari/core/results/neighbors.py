@@ -91,7 +91,7 @@ def no_neighbors(k: int, n: int, value: npt.DTypeLike) -> Neighbors:
 
 
 def first_repeated_row(indices: npt.NDArray[Any]) -> int:
-    """Return the first row of an (m, k) index array that lists a point twice, or -1 if none does; -1 may be repeated.
+    """Return the first row of an (m, k) index array that repeats an index other than -1; -1 if there is none.
 
     >>> import numpy as np
     >>> from tonari.core.results.neighbors import first_repeated_row

@@ -76,7 +76,7 @@ class Listed:
 
 
 class Batch(NamedTuple):
-    """Some queries and their lists, which are the rows of one tensor on a device.
+    """Some queries and their lists, on a device. The lists are the rows of one tensor.
 
     Attributes
     ----------

@@ -84,9 +84,10 @@ def expecting(stage: Stage, progress: ProgressLike = None) -> Iterator[None]:
 
 
 def begin_on_cuda() -> None:
-    """Let threads load the modules for the first kernel of a process, while a search is imported and checks its input.
+    """Start loading, in threads, the modules that a process's first kernel needs.
 
-    Does nothing unless CUDA is in use. If Triton is not installed, the search will report it.
+    Meanwhile the caller imports the modules of the search and checks its input. Does nothing unless CUDA is in use. A
+    missing Triton is ignored here; the search reports it.
     """
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized() and default_threads() > 1:

@@ -1,7 +1,7 @@
 """Kernels that belong to no particular method, and the naming conventions of all kernels.
 
 x_ptr           a pointer to an argument or to a row of it; x_ptrs: a tensor of pointers
-n m d k         numbers of points, queries, dimensions, neighbours; rows, parts, tiles, ...: numbers of these
+n m d k         the number of points, of queries, of dimensions, of neighbours; likewise rows, parts, tiles, ...
 stride          elements between consecutive rows; x_stride if several tensors have rows
 program         the program id; row, part, tile, ...: the index of the row, part or tile that the program works on
 row column      row and column numbers, likewise slot, lane, step, ...: scalars or tensors; ids: ids of points

@@ -89,7 +89,7 @@ def winners(labels: Values, found: Neighbors, weights: Float64 | None, classes: 
 def shares(labels: Values, found: Neighbors, weights: Float64 | None, classes: int, memory: int | None) -> Float64:
     """Return each class's share of the votes of a row's neighbours, float64 of shape (m, classes).
 
-    The parameters are those of :func:`winners`. `memory` does not include the result.
+    Parameters as for :func:`winners`. `memory` does not include the result.
 
     >>> found = Neighbors(np.zeros((1, 4)), np.array([[0, 1, 2, 3]]))
     >>> shares(np.array([0, 2, 2, 2]), found, None, 3, None).tolist()

@@ -118,7 +118,7 @@ def _search_again(
     found: Neighbors,
     progress: ProgressLike,
 ) -> None:
-    """Retry rows with too many survivors by a separate search of the other side, within the memory of the plan."""
+    """Retry rows with too many survivors, by a separate search of the points on the other side of the boundary."""
     k = min(plan.k, other.stop - other.start)
     sizes = other.stop - other.start, len(rows), plan.d, k
     problem = make_problem(*sizes, dtype=plan.dtype, metric=plan.metric, memory=plan.total_bytes, threads=plan.threads)

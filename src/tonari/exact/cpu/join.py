@@ -62,7 +62,7 @@ class Join:
     native: _native.SelfJoin
 
     def all_points(self, found: Neighbors, status: Status, first: int) -> int:
-        """Find the neighbours of row `first` and all later rows among all points; return the number of exact values.
+        """Find the neighbours of row `first` and all later rows among all points; return the count of exact values.
 
         `found` and `status` have one entry for each of these rows, and receive the results.
         """

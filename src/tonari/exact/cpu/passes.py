@@ -96,7 +96,7 @@ class Search:
     ) -> npt.NDArray[np.uint8]:
         """Search all rows of `queries` at one precision, write certified rows, and return the status of each row.
 
-        Without `may_retry`, rows that cannot be certified are resolved by exact values. `near` has, for each query, a
+        Without `may_retry`, rows that cannot be certified are resolved with exact values. `near` has, for each query, a
         packed position near it.
         """
         plan, started = self.plan, time.perf_counter()

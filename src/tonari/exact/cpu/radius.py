@@ -134,7 +134,7 @@ def _run(answer: Parts, prepared: PreparedPoints, plan: ExactPlan, progress: Pro
 
 
 def _rows(answer: Parts, search: Search, rows: Bounds, level: int) -> int:
-    """Search a range of rows; return the number of exact values that a finer precision might have avoided."""
+    """Search a range of rows; return the number of computed values that a finer precision might have avoided."""
     plan, n, started = search.plan, len(search.prepared.points), time.perf_counter()
     precision = plan.precisions[level]
     todo, vain = cut_blocks(*rows, plan.query_block), 0
@@ -160,7 +160,7 @@ def _blocks(
 ) -> tuple[int, int]:
     """Search some blocks; append each block that overflowed to `full`, with the number of points compared until then.
 
-    Return the number of exact values computed, and the number of those that a finer screen might have avoided.
+    Return two counts: the exact values computed, and the ones among them that a finer screen might have avoided.
     """
     plan, prepared, request = search.plan, search.prepared, answer.of
     kernel, double = plan.kernels[precision], request.limits.dtype == np.float64

@@ -25,7 +25,7 @@ from tonari.metrics import get_metric
 
 
 def is_coded_for(problem: Problem, searched: int) -> bool:
-    """Whether to search prepared points by codes, after earlier searches of `searched` queries among them."""
+    """Whether to search prepared points by codes, after earlier searches with `searched` queries in all."""
     if not _may_be_coded(problem):
         return False
     if searched > 0:  # one cached plan for all m and k; a new plan would not fit once codes take memory
@@ -48,7 +48,7 @@ def coded_plan(problem: Problem) -> CudaPlan:
 
 
 def plan_again(problem: Problem, prepared_by: CudaPlan, overrides: dict[str, Any]) -> CudaPlan:
-    """Return the plan of a search of points that are prepared as codes; it is cached for equal searches."""
+    """Return the plan for a search of points that are prepared as codes; equal searches share a cached plan."""
     free = rounded(available(problem.devices))
     return _plan_again(problem, prepared_by, free, tuple(overrides.items()))
 

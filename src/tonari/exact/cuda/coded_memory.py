@@ -71,7 +71,7 @@ class CodesNeeds(CudaNeeds):
         return next((batch for batch in _BATCHES if even <= batch <= most), most)
 
     def copying_seconds(self, slabs: Slabs) -> float:
-        """Return the seconds for copying all points to the device once, and for reading the rows that are refined."""
+        """Return the total seconds of copying points and queries to the device and of reading the rows to refine."""
         rows = (min(self.refined_groups(slabs), tuning.CODED_READ) + 2 * self.k) * self.d * self.itemsize
         queries = self.d * self.query_itemsize * self.host_queries
         return (self.n * self.d * self.itemsize + self.m * (rows + queries)) / CARD.link
@@ -92,7 +92,7 @@ class CodesNeeds(CudaNeeds):
         return batch * 4 * group_count(-(-self.n // sample.stride), self.group) + 8 * slots
 
     def _most_members(self) -> int:
-        """Return the length of the longest list of points of a row, at the last retry."""
+        """Return the maximum number of points listed for a row, which the last retry may reach."""
         return min(self.n, tuning.NEAR_KEPT * tuning.ROOMY * tuning.CODED_WIDEST * self.width)
 
     def _batch_bytes(self, batch: int) -> int:
@@ -105,7 +105,7 @@ class CodesNeeds(CudaNeeds):
 
 
 def in_codes(needs: CudaNeeds) -> list[CodesNeeds]:
-    """Convert the needs of a search to those of a search by codes, for each number of coordinates, descending."""
+    """Return the needs of a search by codes for each possible number of coordinates, in descending order."""
     fields = {field.name: getattr(needs, field.name) for field in dataclasses.fields(needs)}
     usual = usual_width(needs.k + needs.self_join)
     chosen = needs.width not in (usual, max(usual, tuning.CONTRACTED_WIDTH))  # the caller has chosen the width

@@ -180,7 +180,7 @@ def compares_all(plan: CudaPlan) -> bool:
 
 
 def count_by_values(request: Within, points: Any, plan: CudaPlan) -> Any:
-    """Count the points within each query's limit by exact values of all points; values of rows are not checked."""
+    """Count the points within each query's limit, computing all exact values; the elements of rows are not checked."""
     place = plan.devices[0]
     with on(place):
         rows, base = to_device(request.queries, place), to_device(points, place)
@@ -190,7 +190,7 @@ def count_by_values(request: Within, points: Any, plan: CudaPlan) -> Any:
 
 
 def side_of(queries: Any) -> inputs.Side:
-    """Return the library and the device of the results, which are those of the queries."""
+    """Return the library and the device of the queries, which the results have too."""
     host = isinstance(queries, np.ndarray)
     return inputs.Side("numpy", None) if host else inputs.Side("torch", str(queries.device))
 

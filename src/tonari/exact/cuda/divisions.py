@@ -24,7 +24,7 @@ from tonari.metrics import get_metric
 
 ROUTES = ("resident", "host_refine", "codes", "streamed")  # in the order of preference
 SHARDS = ("points", "queries")
-# The precisions of each form, in the order of their use; "values" resolves all remaining rows by exact values.
+# The precisions of each form, in the order of their use; "values" computes all exact values of the remaining rows.
 PRECISIONS = {"gemm": ("float16", "split", "values"), "elementwise": ("float32", "values")}
 
 
@@ -144,7 +144,7 @@ def form_dim_of(overrides: dict[str, Any], problem: Problem) -> int:
 def divisions(
     whole: CudaNeeds, devices: int, overrides: dict[str, Any]
 ) -> Iterator[tuple[str, CudaNeeds, dict[str, Any]]]:
-    """Yield the ways to divide a search among devices: a value of `shard`, the first device's needs, and overrides."""
+    """Yield, for each way to divide a search among devices, its `shard`, the first device's needs, and overrides."""
     if devices == 1:
         yield "none", whole, overrides
         return
@@ -188,7 +188,7 @@ def _batch(needs: CudaNeeds, slabs: Slabs, budget: int, overrides: dict[str, Any
 
 
 def on_route(route: str, needs: CudaNeeds, overrides: dict[str, Any]) -> Iterator[tuple[CudaNeeds, Slabs]]:
-    """Yield the possible needs and slabs of a search by a route, each with its fastest group size."""
+    """Yield the needs and slabs with which a route can search, with the fastest group size for each."""
     if overrides.get("route", route) != route or (needs.form_dim and route == "streamed"):
         return
     if route == "codes":
@@ -211,7 +211,7 @@ def on_route(route: str, needs: CudaNeeds, overrides: dict[str, Any]) -> Iterato
 
 
 def _in_codes(needs: CudaNeeds, overrides: dict[str, Any]) -> Iterator[tuple[CodesNeeds, Slabs]]:
-    """Yield the possible needs and slabs of a search by codes, most coordinates first, if the caller requests codes."""
+    """If the caller requests codes, yield the needs and slabs of a search by codes, most coordinates first."""
     if overrides.get("route") != "codes":
         return
     groups = [overrides["group"]] if "group" in overrides else GROUP_SIZES
@@ -222,7 +222,7 @@ def _in_codes(needs: CudaNeeds, overrides: dict[str, Any]) -> Iterator[tuple[Cod
 
 
 def _is_for_few(needs: CudaNeeds, slabs: Slabs) -> bool:
-    """Whether queries are so few that the CPU refines them in the time of copying all points to the device once."""
+    """Whether the CPU refines all queries in at most the time of copying all points to the device once."""
     return needs.host_points and needs.refine_on_cpu_seconds(slabs) <= needs.pass_seconds()
 
 
@@ -245,7 +245,7 @@ def _slabs(route: str, needs: CudaNeeds, overrides: dict[str, Any]) -> Iterator[
 
 
 def _halves(count: int) -> list[int]:
-    """Return the count, a half of it, a quarter and so on, in whole tiles."""
+    """Return `count`, a half of it, a quarter and so on, down to one tile; parts are rounded up to whole tiles."""
     sizes = [count]
     while sizes[-1] > POINT_TILE:
         sizes.append(-(-sizes[-1] // (2 * POINT_TILE)) * POINT_TILE)

@@ -195,7 +195,7 @@ class CudaNeeds:
         return slots if sample_within(self.n, self.width, self.group, usual, slots) is not None else 0
 
     def mirrored_bytes(self, slots: int, batch: int) -> int:
-        """Return the bytes for `slots` slots per row, and for the sample that gives the thresholds of a graph."""
+        """Return the bytes of a graph's lists with `slots` slots per row, and of the sample for its thresholds."""
         usual = sample_for(self.n, self.width, self.group, tuning.NOTED_COST)
         sample = None if usual is None else sample_within(self.n, self.width, self.group, usual, slots)
         if sample is None:
@@ -239,7 +239,7 @@ class CudaNeeds:
         return work + self.copying_seconds(slabs)
 
     def copying_seconds(self, slabs: Slabs) -> float:
-        """Return the seconds of copying rows to all devices, and of refining on the CPU."""
+        """Return the total seconds of copying rows to all devices and of refining on the CPU."""
         passes = -(-self.m // slabs.queries) if slabs.route == "streamed" else 1
         points = passes * self.n * self.d * self.itemsize * self.devices
         queries = 0 if self.self_join else self.m * self.d * self.query_itemsize * self.devices

@@ -42,7 +42,7 @@ class CudaPlan(Plan):
     group : int
         Points that share one lower bound, the minimum of their bounds: 8, 16 or 32.
     width : int
-        Groups of points per row that the first attempt refines, by exact values; fewer in int8.
+        Number of groups of points per row that the first attempt refines; fewer in int8.
     contracted_width : int
         Groups per row in which the first step of a contracted search looks for near points; 0 without a contraction.
     query_batch : int
@@ -114,7 +114,10 @@ class CudaPlan(Plan):
 
     @property
     def looks_first(self) -> bool:
-        """Whether a search of unprepared points looks for copies of rows, or for bytes, before it packs them."""
+        """Whether a search of unprepared points tests them before it packs them.
+
+        It tests for duplicate rows, or for rows that consist of 8-bit integers.
+        """
         return self.copies_first or self.bytes_first
 
     @property

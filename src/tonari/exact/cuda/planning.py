@@ -187,7 +187,7 @@ def _may_contract(problem: Problem, overrides: dict[str, Any]) -> bool:
 
 
 def _may_be_bytes(problem: Problem, overrides: dict[str, Any]) -> bool:
-    """Whether int8 would be used if all elements were integers of one byte: not if the caller chose precisions."""
+    """Whether the search would use int8 for 8-bit integers; it would not if the caller chose the precisions."""
     is_set = "precisions" in overrides or overrides["form_dim"] not in (PILOT, "full")
     return get_metric(problem.metric).squares and problem.d > tuning.SPLIT_FIRST and not is_set
 

@@ -24,7 +24,7 @@ MIRRORED_WARPS = 8  # warps of a program of a graph's screen
 LEAST_STREAMED = 1024  # minimum bytes of streamed packed rows for which it is faster to compute each product once
 NOTE_SLOTS = 64  # notes of a row that a program moves to the lists of points in one step
 NOTE_WARPS = 4  # warps of a program that moves notes
-COMPARED_TILES = 128  # tiles of a batch whose errors are compared in one step to compute limits
+COMPARED_TILES = 128  # tiles of a batch whose error bounds are compared in one step to compute limits
 MIRRORED_BATCHES = 4  # minimum number of batches in a graph that computes each product once for both of its rows
 
 # Case: exact_cuda search-k10, search-k256 on cuda. Chosen on: H100.
@@ -38,7 +38,7 @@ LARGEST_MEAN = 100.0  # most expected nearest points in a sample: more do not im
 # Case: exact_cuda search-k10 on cuda. Chosen on: not recorded.
 # When a screen makes lists, and how batches are scheduled.
 HOPPER_BYTES = 256  # packed rows of this many bytes have a kernel for Hopper, which lists groups below a threshold
-LEAST_ROWS = 512  # minimum number of queries for lists: for fewer, minima are written quickly, by more programs
+LEAST_ROWS = 512  # minimum number of queries for lists: minima of fewer queries are written quickly, by more programs
 LEAST_STRIDE = 8  # minimum stride of a sample: it takes too much time to screen a larger sample
 STRAGGLERS = 128  # number of rows retried before the host knows which are unproved, if few rows may be unproved
 IN_FLIGHT = 2  # maximum number of batches in flight: with more, Ctrl-C and the progress bar would lag behind
@@ -50,7 +50,7 @@ MIRRORED_LONGER = 2  # factor on the queries per batch of a graph: its screens a
 
 # Case: exact_cuda search-d16, search-d32 on cuda. Chosen on: not recorded.
 # Up to this many columns the first precision is "split": products are then a small part of the screen, and float16
-# would leave many rows for a second precision. Bytes are exact in float16.
+# would leave many rows for a second precision. 8-bit integers are exact in float16.
 SPLIT_FIRST = 16
 
 # Case: exact_cuda graph-960, graph-sift on cuda. Chosen on: not recorded.
@@ -90,8 +90,8 @@ CONTRACTED_WIDTH = 64  # groups refined per row at first if rows are contracted;
 FITTED_ROWS = 4096  # minimum number of queries for which the width (groups refined per row) is fitted to the data
 FEW_UNPROVED = 0.01  # unproved rows are retried at the first precision only if they are at most this share of the rows
 HOPELESS = 0.5  # if the largest width leaves this share of the rows unproved, searches screen all dimensions
-NEAREST = 10  # the k + max(k, NEAREST) nearest points in p coordinates are refined for the first k-th value
-ROOMY = 64  # room for groups of a row at the last retry in p coordinates, as a multiple of the width
+NEAREST = 10  # the k + max(k, NEAREST) points nearest in p coordinates are refined first, to bound the k-th value
+ROOMY = 64  # maximum number of groups per row at the last retry in p coordinates, as a multiple of the width
 CONTRACTED_AGAIN = 1000.0  # time of searching a row in all dimensions, relative to refining its fewest groups once
 AT_ONCE = 3  # maximum number of batches joined into one if memory allows: each batch takes 3 ms to launch
 
@@ -138,7 +138,7 @@ DENSE_ROWS = 32  # maximum number of queries per program that computes values of
 DENSE_LANES = 2  # lanes (partial sums) per thread of a program that computes values of all pairs
 LEAST_SLICE = 1 << 14  # minimum number of points in a slice; if memory is short, blocks of queries are shortened first
 LISTED_WIDENING = 1.25  # maximum ratio of the longest to the shortest list that share a launch
-REMEMBERED = 64  # most searches remembered until they repeat, and most plans with remembered numbers of unproved rows
+REMEMBERED = 64  # maximum number of searches, and of plans with their numbers of unproved rows, that are remembered
 
 # Not measured: bounds of memory.
 MINIMA_BYTES = 2048 * MIB  # maximum memory for the minima of a batch of queries: longer batches are no faster
@@ -169,7 +169,7 @@ FORM_NEARLY_ALL = 0.95  # share of the pilot rows that must have at most FORM_MO
 DIRECTIONS_VALUES = 2**25  # maximum number of values in the sample from which directions are computed
 DIRECTIONS_ROWS = 32768  # maximum number of rows in the sample from which directions are computed
 ITERATIONS = 8  # iterations that compute directions: they need not have converged
-FORM_ROWS = 16  # rows per program that writes form rows or rounds contracted rows
+FORM_ROWS = 16  # rows per program that writes form rows (rows/form.py) or rounds contracted rows
 FORM_WARPS = 4  # warps of a program that writes form rows or rounds contracted rows
 FORM_COLUMNS = 64  # columns that a program rounds in one step to contract rows
 
@@ -227,7 +227,7 @@ CENTRED_REGISTERS = 128  # registers per thread of programs that refine by metri
 # The test for integers of one byte (rows/bytes.py).
 BYTES_SECONDS = 3e-3  # minimum seconds of a search that first tests for integers of one byte: often in 0.05 ms
 BYTES_SAMPLE = 8192  # rows of the sample that is tested before all rows are packed
-BYTES_LOOKED = 4  # rows that the host tests for bytes first, in a quarter of the time of launching a test of a sample
+BYTES_LOOKED = 4  # rows that the host tests for 8-bit integers before a sample is tested, which takes 4 times as long
 
 # Case: exact_cuda hard-offset-1e3, hard-tight on cuda. Chosen on: not recorded.
 # The number of groups refined per row (screens/widths.py). A search of at least PILOT_BATCHES batches first determines
@@ -252,7 +252,7 @@ LEAST_OF_SUBSETS = 1 << 15  # minimum number of points for searches among subset
 AS_BYTES_PRODUCTS = 1 << 34  # minimum number of values (unproved rows x points x columns) for a retry in int8
 AS_BYTES_BESIDE = 3  # groups that int8 refines in addition to k: that of the row itself in a graph, and a few with ties
 NEARBY_CENTRES = 64  # number of queries that a round tries as centres
-NEARBY_ROWS = 32768  # form rows in memory at once; each row has a distance from every centre
+NEARBY_ROWS = 32768  # form rows (rows/form.py) in memory at once; each row has a distance from every centre
 NEARBY_APART = 2.0  # minimum distance between centres, relative to the distance of a centre's k-th known neighbour
 NEARBY_FARTHEST = 4.0  # maximum distance of a query from its centre, relative to that of its k-th known neighbour
 NEARBY_SHARE = 0.25  # maximum share of the points in a neighbourhood

@@ -147,7 +147,10 @@ def _are_large(scope: Scope, queries: Any, rules: Rules) -> bool:
 
 
 def _by_group(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -> Ids:
-    """Count the points of each query's group, by exact values in small groups, and by a search in each large group."""
+    """Count the points of each query's group that are within its limit.
+
+    In a small group, all exact values are computed; a large group is searched.
+    """
     order, begins, ends = groups_of(rules)
     inside, sizes = rules.without("query_groups", "point_groups"), ends - begins
     counts = np.zeros(len(queries), np.int64)

@@ -112,7 +112,10 @@ def _nothing_allowed(rows: int, bar: Progress) -> None:
 
 
 def _by_group(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress) -> None:
-    """Find the nearest points in each query's group, by exact values in small groups, by a search in each large one."""
+    """Find the nearest points in each query's group.
+
+    In a small group, all exact values are computed; a large group is copied and searched.
+    """
     order, begins, ends = groups_of(rules)
     inside = rules.without("query_groups", "point_groups")
     sizes = ends - begins
@@ -151,7 +154,7 @@ def _is_complement_faster(scope: Scope, m: int, k: int, rules: Rules) -> bool:
 
 
 def _own_groups(rules: Rules) -> tuple[Ids, Ids]:
-    """Return how many points, and how many queries, each group that has queries contains."""
+    """Return the size and the number of queries of each group that has queries."""
     assert rules.query_groups is not None
     _order, begins, ends = groups_of(rules)
     asked = rules.query_groups if rules.rows is None else rules.query_groups[rules.rows]

@@ -213,7 +213,10 @@ def _among(
 def _by_group(
     scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, most: int | None, bar: Progress
 ) -> RadiusNeighbors:
-    """Find the points of each query's group, by exact values in small groups, by a search in each large group."""
+    """Find the points of each query's group that are within its limit.
+
+    In a small group, all exact values are computed; a large group is searched.
+    """
     order, begins, ends = groups_of(rules)
     inside, sizes, parts = rules.without("query_groups", "point_groups"), ends - begins, list[Part]()
     for first in distinct(begins[sizes > tuning.WITHIN_LARGE]):

@@ -115,7 +115,7 @@ def new_lists(plan: TreePlan, m: int, k: int, device: Any) -> Neighbors:
 
 
 def _moved(given: list[Any], blocks: list[slice], device: Any) -> Generator[list[Any], None, None]:
-    """Yield, for each block, its rows of every array in `given`: tensors that are copied when they are requested."""
+    """Yield, for each block, its rows of every array in `given`, copied to the device when they are requested."""
     for here in blocks:
         yield [to_device(rows[here], device) for rows in given]
 
@@ -152,7 +152,7 @@ def _search(
 
 
 class _Results:
-    """The result of a search, to which the neighbour lists are copied block after block. A context manager.
+    """The result of a search, to which neighbour lists are copied block after block; use it as a context manager.
 
     Parameters
     ----------

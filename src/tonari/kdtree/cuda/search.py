@@ -181,7 +181,10 @@ def has_beyond(rows: Any, metric: str) -> bool:
 
 
 def boxes_of(tree: DeviceTree) -> dict[str, Any]:
-    """Return as arguments of kernels: the boxes, and where levels 1 to 3 begin in them, 0 for an absent level."""
+    """Return arguments of kernels: the boxes, and the position in them at which each of levels 1 to 3 begins.
+
+    The position of an absent level is 0.
+    """
     node = tree.d * 2 * WIDTH
     begins = dict(enumerate(tree.levels))
     offsets = {f"levels_{level}": begins.get(level, 0) * node for level in range(1, MOST_LEVELS)}

@@ -151,7 +151,7 @@ def find_in_ball(ball: Ball, bar: Counter, *, sort: bool) -> RadiusNeighbors:
 
 
 def _room(ball: Ball, order: Any, counts: Any) -> int | None:
-    """Return the room, in hits, that each query gets: enough for most; None if all hits should be counted first."""
+    """Return the number of hits that a query gets room for, enough for most; None to count all hits first."""
     m = len(order)
     if m < 2 * tuning.PILOT_QUERIES:
         return None

@@ -63,7 +63,7 @@ def within(
 
 @dataclass(frozen=True)
 class _Asked:
-    """A device's share of a radius search: it is device `at` of the plan, and answers some of the queries."""
+    """The share of one device in a radius search: device `at` of the plan answers some of the queries."""
 
     queries: Any
     prepared: PreparedTrees

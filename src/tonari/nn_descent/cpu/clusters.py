@@ -109,7 +109,7 @@ def find_centres(points: Rows, form: Form, plan: DescentPlan, workers: Workers) 
 
 
 def training_rows(n: int, plan: DescentPlan) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Draw the rows on which centres are trained, ascending, and choose the initial centres among them."""
+    """Draw the sample on which centres are trained, in ascending order, and choose the initial centres from it."""
     rng = generator(plan.seed, Purpose.CLUSTERS)
     rows = np.sort(rng.choice(n, min(n, plan.n_clusters * plan.train_per_cluster), replace=False, shuffle=False))
     return rows, np.sort(rng.choice(len(rows), plan.n_clusters, replace=False, shuffle=False))

@@ -76,7 +76,10 @@ class _Start:
         self.seekers = pieces_of(near, clusters, tuning.POINT_BLOCK, boundary)
 
     def pack(self, size: int, *, precise: bool) -> None:
-        """Pack the members for the fastest kernel that separates near points; if `precise`, for the most precise."""
+        """Pack the members of the clusters for the fastest kernel that is precise enough to distinguish near points.
+
+        If `precise`, pack them for the most precise kernel.
+        """
         points, plan, workers = self._points, self._plan, self._workers
         scores = Scores(points, plan.metric, plan)
         kernel = scores.fine if precise else _kernel(points, plan, size, workers, self._near, self._pieces, scores)
@@ -149,7 +152,7 @@ def _kernel(
     members: Pieces,
     scores: Scores,
 ) -> str:
-    """Choose the fastest kernel whose scores separate near points; it is tested within clusters, the hardest case."""
+    """Choose the fastest kernel that can distinguish near points; it is tested within clusters, the hardest case."""
     for point in members.order[:: -(-len(points) // tuning.LOOKS)]:
         around = members.of_clusters(near[point])[: tuning.LOOK_POINTS]
         share = scores.coarse_share(points[around[: tuning.LOOK_QUERIES]], points[around], plan.k, size, workers)

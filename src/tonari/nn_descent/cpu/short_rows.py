@@ -94,7 +94,7 @@ def short_rows(points: Rows, plan: DescentPlan, known: Known, workers: Workers) 
 
 
 def _shares(points: Rows, form: _native.Form, plan: DescentPlan, known: Known, widths: list[int]) -> Iterator[float]:
-    """Estimate for each width the share of true neighbours that contracted rows rank within the length of a list."""
+    """Estimate, for each width, the share of true neighbours that contracted rows rank high enough to be listed."""
     step = -(-plan.n // tuning.SHORT_ROWS)
     rows, sample = _wide(points[known.rows], form), _wide(points, form, step)
     true = _wide(points[known.indices.ravel()], form)

@@ -75,12 +75,12 @@ def _centres(form: Form, plan: DescentPlan) -> Any:
 
 
 def training_rows(n: int, plan: DescentPlan, device: Any) -> Any:
-    """Draw the rows on which centres are trained; the first of them are the initial centres."""
+    """Draw the sample on which centres are trained; its first rows are the initial centres."""
     generator = torch.Generator(device=device).manual_seed(derived_seed(plan.seed, Purpose.CLUSTERS))
     drawn = torch.randperm(n, generator=generator, device=device)
     return drawn[: min(n, plan.n_clusters * plan.train_per_cluster)]
 
 
 def _bounds(ordered: Any, count: int) -> Any:
-    """Return the positions at which the runs of the numbers 0 to count - 1 begin in a sorted tensor, and its length."""
+    """Return the position in a sorted tensor at which each number below `count` begins, followed by its length."""
     return torch.searchsorted(ordered, torch.arange(count + 1, dtype=ordered.dtype, device=ordered.device))

@@ -131,7 +131,7 @@ def refusal(problem: Problem) -> str | None:
 
 
 def _list_size(n: int, k: int, given: int | None) -> int:
-    """Return the list size of the update "pull": the checked number of the caller, or the default."""
+    """Return the list size of the update "pull": the caller's number, after a check, or the default."""
     size = min(n - 1, -(-(k + max(16, k // 2)) // 16) * 16) if given is None else int(given)
     if not k <= size <= n - 1:
         raise ValueError(f"list_size={size}: a list holds at least its k={k} neighbours, and at most n - 1 = {n - 1}")

@@ -13,14 +13,14 @@ _GNND_ROUNDS = 8  # rounds of a typical run of "gnnd", as in the runs that measu
 
 
 def start_work(plan: DescentPlan) -> float:
-    """Return the number of comparisons per point before the first round: with centres and with members of clusters."""
+    """Return the number of rows with which a point is compared before the first round: centres and members."""
     if plan.start != "clusters":
         return 0.0
     return plan.n_clusters + plan.n_probe * plan.n / plan.n_clusters
 
 
 def round_work(plan: DescentPlan) -> float:
-    """Return the number of comparisons per point in one round: with its candidates and with the entries of its list."""
+    """Return the number of points with which a point is compared in a round: candidates and entries of its list."""
     if plan.update == GNND:
         return 6.0 * plan.samples**2  # up to 2 p NEW samples with one another and with up to 2 p OLD ones
     met = plan.reverse + (plan.n_hubs + plan.reverse) * plan.neighbors_per_hub

@@ -201,7 +201,7 @@ emptied_by(_KEPT.clear)
 
 
 def _key(values: Any, k: int, largest: bool, sorted: bool) -> tuple[Any, ...]:
-    """Return the key under which launches are kept; compiled kernels depend on all of it, also on the alignment."""
+    """Return the key of kept launches: everything that compiled kernels depend on, including the alignment."""
     aligned = values.data_ptr() & 15 == 0
     return values.shape, values.stride(), values.dtype, values.device, aligned, k, largest, sorted
 

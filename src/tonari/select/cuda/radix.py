@@ -48,7 +48,7 @@ class Options:
 
 
 def with_defaults(request: Request) -> Request:
-    """Return a method's request with the default options of radix selection, to which the method falls back."""
+    """Return a request with the default options of radix selection, for a method that falls back to it."""
     return replace(request, options=Options())
 
 

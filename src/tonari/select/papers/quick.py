@@ -21,7 +21,8 @@ from tonari.select.request import Answer, Request
 UNITS = ("warp", "block")
 # For each value of the option `unit`: (values per tile, warps per program).
 TILES = {"warp": (512, 1), "block": (4096, 8)}
-# Maximum bytes of the scratch memory in one launch, two arrays and a stack per row; more rows take further launches.
+# Maximum bytes of scratch memory per launch (two arrays and a stack for each row). Rows that do not fit are processed
+# in further launches.
 SCRATCH_BYTES = 2 << 30
 
 

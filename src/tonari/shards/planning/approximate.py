@@ -137,7 +137,10 @@ def ggm(sizes: Sizes, budget: int) -> ShardPlan:
 
 
 def _group(sizes: Sizes, shards: int) -> int:
-    """Return the largest number of slabs per group at which all workers compare the same number of pairs in a round."""
+    """Return the largest number of slabs per group for which all workers have equally many pairs of groups per round.
+
+    It is 1 if no larger number has this property.
+    """
     if not sizes.devices:  # on the CPU, the budget includes the lists of a group
         return 1
     for size in range(tuning.MOST_GROUP, 1, -1):

@@ -1,4 +1,4 @@
-"""Searches by exact values alone, without packed points or a screen.
+"""Searches that compute all exact values, without packed points or a screen.
 
 nearest.py   the k nearest points, for small searches and few queries
 within.py    the points within a radius

@@ -1,4 +1,4 @@
-"""Search, for each query, only the points listed for it, by exact values: many small searches in one call.
+"""Search, for each query, only the points listed for it, computing all exact values: many searches in one call.
 
 >>> import numpy as np
 >>> from tonari.core.rows.listed import Listed

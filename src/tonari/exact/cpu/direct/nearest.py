@@ -120,7 +120,7 @@ def _in_calls(
     sizes: tuple[int, int],
     bar: Progress | Silent,
 ) -> Neighbors | None:
-    """Search in several native calls; `sizes` is the number of queries, and the number of points, in one call."""
+    """Search in several native calls; `sizes` are the numbers (queries, points) of one call."""
     (rows, size), m, n, workers = sizes, len(queries), len(points), Workers(plan.threads)
 
     def call(some: slice, part: slice) -> Neighbors | None:
@@ -143,7 +143,7 @@ def _in_calls(
 
 
 def _sizes(m: int, n: int, plan: ExactPlan, may_slice: bool) -> tuple[int, int]:
-    """Return the number of queries and the number of points in one native call; few queries take slices of points."""
+    """Return the numbers (queries, points) of one native call; if queries are few, points are cut into slices."""
     work = plan.seconds * plan.threads
     if not worth_sharing(work):
         return m, n

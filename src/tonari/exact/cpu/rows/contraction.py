@@ -1,6 +1,6 @@
 """Choose the columns that the screen and a look compare, by a pilot if the plan leaves them open.
 
-    contracted   the screen compares contracted rows; its candidates are refined by exact values
+    contracted   the screen compares contracted rows; its candidates are refined
     a look       comparing contracted rows rules out groups of points for tiles of queries; the screen compares the
                  remaining groups in all columns (native/exact/look.hpp)
     both         a look at contracted rows of few columns, then a screen of contracted rows of more columns
@@ -208,7 +208,7 @@ class InWhole(NamedTuple):
 
 
 def _in_whole(points: npt.NDArray[Any], form: _native.Form, plan: ExactPlan) -> InWhole | None:
-    """Compare some rows of a sample with the sample in all columns; None if it is too small for a k-th neighbour."""
+    """Compare some rows of a sample with the sample in all columns; None if the sample has no k-th neighbours."""
     rows = _rows(form, points, -(-len(points) // SAMPLE_ROWS), plan.d)
     size = len(rows)
     rank = -(-plan.k * size // plan.n)
@@ -263,7 +263,7 @@ def _pilot(points: npt.NDArray[Any], made: _native.Form, whole: InWhole | None, 
 
 
 def sample_scores(rows: Floats, asked: npt.NDArray[np.intp], squares: Floats) -> Floats:
-    """Return the scores of some rows, whose row numbers are `asked`, with all rows; infinity for a row with itself."""
+    """Return the scores of the rows with row numbers `asked` with all rows; infinity for a row with itself."""
     found = np.empty((len(rows), len(asked)))
     _native.products(rows, rows[asked], found)
     found *= -2
@@ -273,7 +273,7 @@ def sample_scores(rows: Floats, asked: npt.NDArray[np.intp], squares: Floats) ->
 
 
 def _nearest(rows: Floats, squares: Floats) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Return the positions in a sample of some of its rows, and of the nearest other row of each."""
+    """Return the positions of some rows in a sample, and the position of the nearest other row of each."""
     some = np.arange(0, len(rows), tuning.ASKED_ONE_OF)
     return some, sample_scores(rows, some, squares).argmin(axis=1)
 

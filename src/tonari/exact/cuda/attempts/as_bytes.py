@@ -4,11 +4,12 @@ Matrix units multiply int8 twice as fast as float16, and add the products withou
 Sums of float16 products are rounded, which can leave thousands of rows unproved (not certified as exact). A search in
 int8 leaves only rows with ties.
 
-    look    tests a few rows, then a sample of all queries and points, for integers of one byte, and finds their shift
-    pack    packs all rows; if the rounding of a row has an error, or an element is beyond range, the attempt ends
+    look    tests a few rows, then a sample of all queries and points, for 8-bit integers, and finds the shift that
+            brings them into the range of int8
+    pack    packs all rows; the attempt ends if rounding changes a row or an element is out of range
 
-A long search of unprepared points tests for bytes before it starts. Every other search does so only after float16 has
-left unproved rows.
+A long search of unprepared points tests for 8-bit integers before it starts. Every other search does so only after
+float16 has left unproved rows.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class BytePoints(DevicePoints):
         The form that subtracts `shift`, one of ``SHIFTS``, from every element.
     shift : int
     asked : tensor or array, optional
-        Queries whose elements are known to be integers of one byte at this shift.
+        Queries that are known to consist of 8-bit integers after subtraction of the shift.
     """
 
     def __init__(self, points: Any, metric: str, form: DeviceForm, shift: int, asked: Any = None) -> None:
@@ -54,7 +55,7 @@ class BytePoints(DevicePoints):
         return bool(worst == 0 and lowest > -1e29)
 
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
-        """Return a search for these queries, in int8 if they also are integers of one byte; may wait for the device."""
+        """Return a search for these queries, in int8 if they also are 8-bit integers; may wait for the device."""
         if self._holds(queries):
             return ByteSearch(queries, self, in_int8(plan))
         self.copies.forget("int8")  # the plan has no room for an int8 copy next to the usual copies
@@ -104,7 +105,7 @@ def byte_points(queries: Any, points: Any, plan: CudaPlan) -> BytePoints | None:
 
 
 def shift_of_both(queries: Any, points: Any) -> int | None:
-    """Return the integer to subtract from all elements so that they fit in int8; None if a sample shows that none does.
+    """Return an integer whose subtraction brings all elements into the range of int8; None if a sample rules it out.
 
     Waits for the device, and launches no kernel that has to be compiled.
     """

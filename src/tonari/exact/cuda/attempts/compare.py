@@ -1,4 +1,4 @@
-"""Compare a few rows with all points by exact values, using kernels that the first attempt has already compiled.
+"""Compute the exact values of all points for a few rows, using kernels that the first attempt has already compiled.
 
 The kernels of a first attempt refine a fixed number of groups per row. Here all groups are divided into parts of that
 many groups, and a copy of each row is compared with each part. The k best of the results of all parts are the answer.

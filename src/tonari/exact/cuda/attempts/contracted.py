@@ -203,7 +203,7 @@ class ContractedSearch(Search):
         return self._refine(queries, members.numbers), proved.to(torch.uint8)
 
     def begin_mirror(self) -> None:
-        """Compute each product of two rows of a graph only once from now on, for both rows, if that is faster."""
+        """From now on, compute each product of two rows of a graph once and use it for both rows, if that is faster."""
         if self.is_graph:
             self.contracted.screener.begin_mirror(self.width, self.plan.precisions[0], self._pack_own)
 
@@ -212,7 +212,7 @@ class ContractedSearch(Search):
         return self.contracted.packed(self.prepared.rows.part(rows), self.plan.precisions[0])
 
     def again(self, precision: str, width: int) -> Again:
-        """Return a function that searches rows again by the minima of all groups, in batches that fit into memory."""
+        """Return a function that searches rows again without thresholds, in batches whose minima fit into memory."""
         search = super().again(precision, width)
         rows = retried_at_once(width)
 
@@ -253,7 +253,7 @@ class ContractedSearch(Search):
             self._rest.prepared.copies.forget(precision)
 
     def _refine(self, queries: Any, points: Any) -> Neighbors:
-        """Return, for each row, the k best of its listed points by exact values; missing neighbours are -1."""
+        """Return the k best of each row's listed points, computing their exact values; missing neighbours are -1."""
         plan = self.plan
         rows = self.prepared.points
         return Neighbors(*refine_groups(queries, rows, points, plan.k, metric=plan.metric, group=1, double=self.double))

@@ -126,13 +126,13 @@ class Search:
         self.flags = new_flags(prepared.points.device)
         self.screener = Screener(prepared, plan)
         self.width = self.least_width = plan.width
-        self.unproved = 0.0  # share of the first rows that stayed unproved with the fitted width
-        self.left_before = 0  # rows that the last search by an equal plan left to a level
+        self.unproved = 0.0  # share of the pilot's rows that the fitted width left unproved
+        self.left_before = 0  # number of rows that the last search by an equal plan had to retry
         self._after_screen: Callable[[], None] = nothing
 
     @property
     def sample(self) -> Sample | None:
-        """The sample of points from which thresholds for the current width are computed; None if none is used."""
+        """The sample of points that gives thresholds for the current width; None if the search uses no sample."""
         return self.screener.sample(self.width)
 
     @property
@@ -157,7 +157,7 @@ class Search:
         return self.screener.first_attempt(self.least_width)
 
     def some_points(self, points: Any, like: FirstAttempt | None) -> DevicePoints:
-        """Prepare `points`, a subset, for searches with the kernels of `like`, the first attempt at all points."""
+        """Prepare a subset of the points for a search with the kernels that the first attempt `like` has compiled."""
         plan = self.plan
         form = self.prepared.form if plan.precisions[0] == "int8" else None  # int8 needs the shift of all points
         return DevicePoints(points, plan.metric, plan.precisions[0], form, like)
@@ -191,13 +191,13 @@ class Search:
 
     @property
     def again_cost(self) -> float:
-        """The time of searching a row again by all minima, in units of the time of refining `least_width` groups."""
+        """The time to search a row again without thresholds, relative to the time to refine `least_width` groups."""
         n, d = self.prepared.points.shape
         refine = self.least_width * LEAST_GROUP * d * int(self.prepared.points.element_size()) / CARD.read_rows
         return float(tuning.RETRIES_TIMES * n * brute_pair_seconds(d) / refine + wider(d))
 
     def begin_mirror(self) -> None:
-        """Compute each product of two rows of a graph only once from now on, for both rows, if that is faster."""
+        """From now on, compute each product of two rows of a graph once and use it for both rows, if that is faster."""
         if self.is_graph:
             self.screener.begin_mirror(self.width, self.plan.precisions[0], self._pack_own)
 
@@ -283,7 +283,7 @@ class Search:
         return all_repeated(rows[:, None], -(-tuning.RETRIED // len(rows)))[: tuning.RETRIED, 0]
 
     def state(self, proved: Any) -> Any:
-        """Return flags of points, flags of queries, and the number of rows certified as exact: int64 tensor (7,)."""
+        """Return an int64 tensor (7,): 3 flags of the points, 3 flags of the queries, and the count of proved rows."""
         import torch
 
         return torch.cat([self.prepared.flags, self.flags, proved.sum()[None]])
@@ -305,7 +305,7 @@ class Search:
         return precision
 
     def again(self, precision: str, width: int) -> Again:
-        """Return a function that searches rows again by the minima of all groups, without a threshold."""
+        """Return a function that searches rows again without thresholds, from the minima of all groups."""
         return lambda queries, own: self.batch(queries, own, precision, width, None)
 
     @property
@@ -319,7 +319,7 @@ class Search:
         return rows == 0 or rows * n * (d + tuning.OF_PAIR) <= tuning.OF_ATTEMPT
 
     def compare(self, queries: Any, own: Any) -> Neighbors:
-        """Return the neighbours of some rows by exact values of all points."""
+        """Return the neighbours of some rows, computing their exact values with all points."""
         plan, points = self.plan, self.prepared.points
         facts: dict[str, Any] = {"metric": plan.metric, "own": own, "double": self.double}
         groups = group_count(len(points), plan.group)

@@ -331,7 +331,7 @@ def _wait(pending: deque[tuple[Any, int]], bar: Counter | None) -> None:
 
 
 class _Answer:
-    """The answers of all batches, and a mark for each proved row, in one tensor each; a single batch is not copied."""
+    """Collects the neighbours of all batches, and a mark for each proved row; a single batch is not copied."""
 
     def __init__(self, m: int) -> None:
         self.m = m

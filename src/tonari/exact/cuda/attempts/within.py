@@ -73,7 +73,7 @@ class WithinSearch:
         Counts pairs, m * n in all.
     """
 
-    _ALIGNED: ClassVar[int] = 4 * POINT_TILE  # first points are multiples of this, so that tile errors are aligned
+    _ALIGNED: ClassVar[int] = 4 * POINT_TILE  # divides every first point, to align error bounds of tiles
 
     def __init__(
         self,
@@ -110,9 +110,9 @@ class WithinSearch:
                     f"metric={plan.metric!r}, got {n}: pass route='streamed' and a smaller point_slab"
                 )
         self.all_listed = group_count(n, LISTED)
-        self.list_bytes = plan.query_batch * 4 * group_count(n, plan.group)  # bytes that the plan reserves for minima
+        self.list_bytes = plan.query_batch * 4 * group_count(n, plan.group)  # the plan reserves these bytes for minima
         self.capacity = self.all_listed
-        # Products of bytes are exact, so no other precision would list fewer groups.
+        # Products of 8-bit integers are exact, so no other precision would list fewer groups.
         self.finer = plan.precisions[1] if len(plan.precisions) > 2 and in_bytes is None else None
 
     def run(self) -> list[Any]:
@@ -198,7 +198,8 @@ class WithinSearch:
     def _begin(self, rows: slice) -> int:
         """Return the row number of the first point with which these queries are compared.
 
-        This point begins a tile whose errors are at an aligned address, so that no other kernels have to be compiled.
+        The point is the first of a tile, and the error bounds from this tile on start at an aligned address. Otherwise
+        Triton would compile another variant of the kernels.
         """
         if not self.place.later:
             return 0
@@ -268,7 +269,10 @@ class WithinSearch:
         return found
 
     def _lists(self, rows: Any, precision: str, capacity: int, flags: Any, begin: int) -> Lists:
-        """List, for queries (a slice, or positions), groups from point `begin` on that may be within the limits."""
+        """List, for each query, the groups that may have points within its limit.
+
+        `rows` is a slice of the queries, or their positions. Only groups from point `begin` on are listed.
+        """
         first = rows.start if isinstance(rows, slice) else 0
         packed = pack_queries(self.queries[rows], self.prepared.form, precision, flags, first=first)
         thresholds = thresholds_for(packed, self.prepared.form, self.limits[rows])

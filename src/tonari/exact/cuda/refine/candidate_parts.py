@@ -66,7 +66,7 @@ def thresholds_for(packed: PackedQueries, form: DeviceForm, limits: Any) -> Any:
 
 
 def blocks_of_lists(lists: Lists, size: int) -> Blocks:
-    """Return the parts that lists mark as near, in blocks of `size` parts; no list may lack entries."""
+    """Return the parts that lists mark as near, in blocks of `size` parts; all lists must be complete."""
     from tonari.exact.cuda.kernels.refine.within import listed_parts_kernel
 
     rows, segments = lists.counts.shape

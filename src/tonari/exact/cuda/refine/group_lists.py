@@ -77,7 +77,7 @@ class Lowest(NamedTuple):
         return self.groups[:, :width], self.minima[:, width] if width < self.groups.shape[1] else None
 
     def near(self, scores: Any, room: int) -> Near:
-        """Return, for each row, the groups with a minimum of at most ``scores[row]``, as far as they are in memory."""
+        """Return, for each row, the groups in memory with a minimum of at most ``scores[row]``."""
         near = (self.minima <= scores[:, None]) & (self.minima < float("inf"))
         return Near(self.groups[:, :room].contiguous(), near.sum(1, dtype=self.groups.dtype))
 
@@ -107,7 +107,10 @@ class Listed(NamedTuple):
         return near_listed(self.lists, self.thresholds, scores, room)
 
     def kept(self, room: int) -> Listed:
-        """Return these lists, which are valid for later calls with any `room`."""
+        """Return these lists unchanged.
+
+        Unlike minima, the lists need not be reduced to `room` entries, so later calls of `near` may pass any `room`.
+        """
         return self
 
 
@@ -153,7 +156,10 @@ class Mirrored(NamedTuple):
     noted: Noted
 
     def kept(self, room: int) -> Mirrored:
-        """Return this output, which is valid for later calls with any `room`."""
+        """Return this output unchanged.
+
+        Unlike minima, the lists need not be reduced to `room` entries, so later calls of `near` may pass any `room`.
+        """
         return self
 
 

@@ -254,7 +254,7 @@ def _refine_rows(
 
 
 def _chunks(count: int, per_warp: int) -> tuple[int, int, int]:
-    """Return the candidates of a program, the programs of a row of `count` candidates, and the warps of a program."""
+    """Return, for rows of `count` candidates: the candidates of a program, the programs of a row, and the warps."""
     warps = tuning.REFINE_WARPS if count > per_warp else 1
     return warps * per_warp, -(-count // (warps * per_warp)), warps
 
@@ -288,7 +288,7 @@ def list_members(groups: Any, n: int, group: int, own: Any, columns: int) -> Any
 
 
 def _shape_of_slices(rows: int, n: int, k: int, d: int, item: int, scratch_bytes: int) -> tuple[int, int]:
-    """Return the number of queries in a block, and of points in a slice, that fit into the scratch memory together."""
+    """Return two numbers, queries per block and points per slice, that together fit into the scratch memory."""
 
     def points_beside(block: int) -> int:
         room = scratch_bytes - block * (8 * _whole(d) + 3 * CANDIDATE_BYTES * k)

@@ -46,7 +46,7 @@ class Near(NamedTuple):
 
 
 def near_listed(lists: Lists, thresholds: Any, scores: Any, room: int) -> Near:
-    """Return, for each row, its listed groups of LEAST_GROUP points whose minimum is at most the row's score.
+    """Return, for each row, its listed groups of LEAST_GROUP points whose minimum is at most ``scores[row]``.
 
     Parameters
     ----------

@@ -175,7 +175,7 @@ class _Search(HostSearch):
     def _left(
         self, numbers: npt.NDArray[np.int64], precision: str, width: int, *, first_pass: bool = False
     ) -> npt.NDArray[np.int64]:
-        """Search some queries at a precision, and return the numbers of those that are not proved."""
+        """Search some queries at a precision, and return the row numbers of the unproved ones."""
         bar = self.bar if first_pass else None
         search = functools.partial(self._pass, precision, sampled=first_pass, bar=bar)
         return self.left_by(numbers, width, self.contracted.level(precision), search, again=not first_pass)

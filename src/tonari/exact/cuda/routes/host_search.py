@@ -96,7 +96,7 @@ class HostSearch(abc.ABC):
 
     @property
     def long_seconds(self) -> float:
-        """The minimum seconds on the CPU for the device to take over, because it may have to compile kernels."""
+        """Minimum seconds of work on the CPU at which the device takes over: it may have to compile kernels first."""
         return tuning.HOST_LONG_SECONDS
 
     def __init__(self, queries: Any, prepared: Prepared, plan: CudaPlan, place: Place, bar: Counter) -> None:
@@ -124,7 +124,7 @@ class HostSearch(abc.ABC):
         inputs.check_flags(self.flags, self.queries, self._name, first=self.place.first_query)
 
     def nearest(self, rows: npt.NDArray[Any], members: npt.NDArray[np.int32]) -> Neighbors:
-        """Return the k best of each row's members, by exact values.
+        """Return the k best of each row's members, computing their exact values.
 
         Parameters
         ----------
@@ -154,7 +154,9 @@ class HostSearch(abc.ABC):
         return best
 
     def fitted(self, fitted: dict[int, Fitted], search: Search, *, widest: int | None = None) -> Fitted:
-        """Return the width of the first pass: the plan's or, for many queries, one fitted to the first of them.
+        """Return the width of the first pass, and the share of rows that it may leave unproved.
+
+        The width is the plan's or, if there are many queries, is fitted to the first of them.
 
         Parameters
         ----------
@@ -180,7 +182,7 @@ class HostSearch(abc.ABC):
     def left_by(
         self, numbers: npt.NDArray[np.int64], width: int, level: str, search: Search, *, again: bool
     ) -> npt.NDArray[np.int64]:
-        """Search some queries, record how many are proved, and return the numbers of the others.
+        """Search some queries, record the number of proved ones, and return the row numbers of the others.
 
         `search` is as for :meth:`fitted`; `again` is True unless it is the first pass.
         """

@@ -140,7 +140,7 @@ def prepare_on_several(
 
 
 def _bounds(points: Any, plan: CudaPlan, once: bool) -> list[slice]:
-    """Return the slice of points for each device: all, an equal part, or a larger part where all points are."""
+    """Return each device's slice of the points: all, an equal share, or a larger share for the one that holds all."""
     n, devices = len(points), len(plan.devices)
     if plan.shard == "queries":
         return [slice(0, n)] * devices
@@ -302,7 +302,7 @@ def _all_begun(order: Sequence[int], begin: Callable[[int, Callable[[], None]], 
 def _all_ended(
     begun: Sequence[Begun], left: Sequence[int], workers: Workers, devices: Sequence[str]
 ) -> list[tuple[Neighbors, Report]]:
-    """End the searches of all parts; the parts in `left`, with unproved rows, each by a thread of its own."""
+    """End the searches of all parts; a part in `left`, which has unproved rows, is ended by its own thread."""
     ended = {at: part.end() for at, part in enumerate(begun) if at not in left}  # end() does not wait here
     again = side_by_side(workers, [devices[at] for at in left], len(left), lambda at: begun[left[at]].end())
     ended.update(zip(left, again, strict=True))

@@ -103,7 +103,7 @@ def within(
 
 
 def _own_rows(points: Any, first: int, m: int) -> Any:
-    """Return m consecutive rows of the points from row `first` on, or the points themselves if m is their number."""
+    """Return the points [first, first + m); if these are all points, return `points` itself."""
     return points if m == len(points) else points[first : first + m]
 
 

@@ -95,7 +95,7 @@ class FoldedCodes:
 
     @property
     def offset(self) -> int:
-        """The number that is added to all products of codes, more than half the squared length of any code."""
+        """The number added to all products of codes; it exceeds half the squared length of any code."""
         return LARGEST_CODE * (LARGEST_CODE * _folds(self.values.shape[1]) + 1)
 
     def part(self, here: slice) -> FoldedCodes:

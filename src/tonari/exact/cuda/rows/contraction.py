@@ -44,7 +44,7 @@ class Contraction:
         The form of the original rows.
     directions : float64 tensor (d, p - 1)
     origin : float64 tensor (d,)
-        Subtracted from form rows.
+        Subtracted from form rows (rows/form.py).
     stretch : float64 tensor (1,)
         An upper bound of (``|f(q) - f(x)|`` / ``|q' - x'|``) - 1.
     """
@@ -127,7 +127,7 @@ def contraction_of(points: Any, form: DeviceForm, p: int) -> Contraction:
 
 
 def sampled(points: Any, form: DeviceForm) -> tuple[Any, Any]:
-    """Return a sample of the form rows of the points, minus their mean, float64 (rows, d), and that mean."""
+    """Return a sample of the points' form rows minus its mean, float64 (rows, d), and the mean."""
     import torch
 
     n, d = points.shape
@@ -271,7 +271,7 @@ def principal(covariance: Any, count: int) -> Any:
 
 
 def with_directions(form: DeviceForm, directions: Any, origin: Any) -> Contraction:
-    """Return the contraction to these directions; its `stretch` is measured by their deviation from orthonormality."""
+    """Return the contraction to these directions; `stretch` covers their measured deviation from orthonormality."""
     import torch
 
     d, count = directions.shape

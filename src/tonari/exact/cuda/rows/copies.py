@@ -63,14 +63,14 @@ class Subset:
 
 
 class FirstCopies(NamedTuple):
-    """The points that remain without later copies of rows, and the remaining point that represents each row.
+    """The first copies of every row, among which a search suffices, and the copy that represents each row.
 
     Attributes
     ----------
     kept : int64 tensor of shape (kept,)
         The row numbers of the first copies, ascending.
     alike : int64 tensor of shape (n,)
-        For each row, its position in `kept`; for a row that is left out, the position of its last kept copy.
+        For each row, its position in `kept`; for a later copy, which is not kept, the position of its last kept copy.
     """
 
     kept: Any
@@ -138,7 +138,7 @@ def runs_of_copies(points: Any) -> tuple[Any, Any]:
     hashed = {"bits_ptr": bits, "hashes_ptr": hashes}
     launch(hash_rows_kernel, programs, {**hashed, **rows}, constants=constants, warps=tuning.COPIED_WARPS)
     if points.device.type == "meta":
-        # On "meta", torch's sort would take half a second to import.
+        # On the device "meta", the first call of torch's sort imports modules for half a second.
         order = torch.empty(n, dtype=torch.int64, device="meta")
     else:
         hashes, order = hashes.sort(stable=True)

@@ -1,5 +1,7 @@
 """The form in which the GPU compares rows: metric, centre and scale (docs/exactness.md, "Forms and scores").
 
+A row x is compared as its form row x':
+
     sqeuclidean, euclidean    x' = scale (x - centre)         a = |x'|^2     query_term = |q'|^2
     cosine, correlation       x' = scale x / |x|              a = 0          query_term = 0
     inner_product             x' = scale x                    a = 0          query_term = 0
@@ -7,7 +9,7 @@
 
 A value is computed from its score as on the CPU, with two exceptions. Angular forms have scale 1 on the CPU but 2^6
 here, so that small elements are normal numbers in float16; the formula is therefore value = 1 + score / (2 scale^2).
-The inner product has no centre here, because bytes need not be signed.
+The inner product has no centre here, because 8-bit integers need not be signed.
 """
 
 from __future__ import annotations
@@ -129,7 +131,10 @@ def make_form(points: Any, metric: str) -> DeviceForm:
 
 
 def _powers_of(metric: Metric) -> dict[str, int]:
-    """Return constants of settle_kernel: the exponents of the largest element and of the scale, and their step."""
+    """Return constants of settle_kernel: exponents of two that bound the largest element and the scale.
+
+    EVERY is the step between possible exponents of the scale.
+    """
     degree = metric.degree if metric.elementwise else 1.0
     step = 1 if degree.is_integer() else 2
     most = min(500, int(1000 / max(degree, 1.0))) // step * step

@@ -118,7 +118,7 @@ def cheapest(counted: list[list[float]], n: int, m: int, d: int, itemsize: int, 
 
 
 def _squares(pilot: Any, lengths: Any, rows: Any, sizes: Any) -> Any:
-    """Return the squared distances of the pilot rows from other rows; `lengths` and `sizes` are the lengths of both."""
+    """Return squared distances; `lengths` are the lengths of the pilot rows, `sizes` the lengths of `rows`."""
     return ((lengths * lengths)[:, None] + sizes * sizes - 2 * (pilot @ rows.mT)).clamp_min_(0)
 
 

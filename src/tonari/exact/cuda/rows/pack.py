@@ -61,7 +61,7 @@ class PackedPoints:
 
     @property
     def terms(self) -> dict[str, Any]:
-        """The score terms and the errors of the points, as keyword arguments of kernels."""
+        """The score terms and the error bounds of the points, as keyword arguments of kernels."""
         return {"low_ptr": self.low, "e1_ptr": self.e1, "e2_ptr": self.e2}
 
     def written(self) -> Written:
@@ -77,8 +77,7 @@ class PackedPoints:
     def every(self, stride: int) -> PackedPoints:
         """Return every stride-th point, in new tiles.
 
-        The points of a new tile are taken from `stride` old tiles; its errors are the largest errors of these old
-        tiles.
+        The points of a new tile are taken from `stride` old tiles; its error bounds are the largest of these old tiles.
         """
         import torch
 
@@ -148,7 +147,7 @@ def packed_row_bytes(d: int, precision: str) -> int:
 
 
 def packed_bytes(n: int, d: int, precision: str) -> int:
-    """Return the bytes of n packed points: their values, one term for each point, and two errors for each tile."""
+    """Return the bytes of n packed points: values, a term for each point, and two error bounds for each tile."""
     return -(-n // POINT_TILE) * (POINT_TILE * (packed_row_bytes(d, precision) + 4) + 8)
 
 

@@ -69,7 +69,7 @@ class Contracted(Prepared, Protocol):
     by : Contraction
     rows : ContractedRows
     farthest : float64 tensor of shape (1,)
-        The largest error of any row.
+        The largest error bound of any contracted row.
     """
 
     by: Contraction

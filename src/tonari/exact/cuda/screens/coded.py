@@ -56,7 +56,7 @@ class CodedScreen(ContractedScreen):
         return squares, scores
 
     def level(self, precision: str) -> str:
-        """Return the name, for reports, of a screen of codes, whatever the precision."""
+        """Return the name of this screen in reports, which does not depend on `precision`."""
         return f"codes in {self.prepared.by.p} dimensions"
 
     def _minima(self, coded: CodedQueries, stride: int) -> Any:

@@ -151,7 +151,7 @@ class ContractedScreen:
         return self.limits_with(look.rows.errors, look.shift, kth)
 
     def limits_with(self, errors: Any, shift: Any, kth: Any) -> tuple[Any, Any]:
-        """Return :meth:`limits` for contracted queries with errors of at most `errors`, float64 (rows,)."""
+        """Return :meth:`limits` for contracted queries; `errors` are bounds on their errors, float64 (rows,)."""
         import torch
 
         from tonari.exact.cuda.kernels.screens.contracted_limits import contracted_limits_kernel
@@ -188,7 +188,7 @@ def retries(plan: CudaPlan, unproved: float) -> Iterator[tuple[str, int]]:
     `unproved` is the share of the first rows that were not certified as exact with the fitted number of groups per row.
     """
     first, last = plan.precisions[0], plan.precisions[-2]
-    if first != last and unproved <= tuning.FEW_UNPROVED:  # to pack points again for few rows takes too long
+    if first != last and unproved <= tuning.FEW_UNPROVED:  # packing points again takes too long for few rows
         yield first, tuning.WIDER
     for times in (tuning.WIDER, tuning.ROOMY):
         yield last, times

@@ -67,7 +67,7 @@ def noted_bytes(n: int, slots: int, batch: int) -> int:
 
 
 def slots_within(room: int, n: int, batch: int) -> int:
-    """Return the number of slots per row that the lists of a graph can have within `room` bytes."""
+    """Return the number of slots per row with which the lists of a graph fit into `room` bytes."""
     least = noted_bytes(n, 0, batch)
     return max(0, room - least) // (noted_bytes(n, 1, batch) - least)
 
@@ -201,7 +201,7 @@ class Mirror:
         )
 
     def _limits(self, first: int, m: int) -> Any:
-        """Return, for each later point, the largest score of a row of the batch that is appended to its list."""
+        """Return each later point's limit: a row of the batch is appended to its list if the score is at most this."""
         import torch
 
         from tonari.exact.cuda.kernels.screens.mirrored_note import limits_kernel

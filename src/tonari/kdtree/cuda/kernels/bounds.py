@@ -19,7 +19,7 @@ from tonari.metrics.kernels.terms import of_distance
 
 @triton.jit
 def add_difference(total, t, METRIC: tl.constexpr):
-    """Add the term of one dimension, in which the coordinates differ by `t`, to a bound; `t` may be negative."""
+    """Add to a bound the term of one dimension; `t`, which may be negative, is the difference in this dimension."""
     if METRIC.squares:
         return tl.fma(t, t, total)
     if METRIC.maximum:

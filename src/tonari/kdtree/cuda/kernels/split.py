@@ -28,7 +28,7 @@ def spread_kernel(
     # constants
     D: tl.constexpr, SAMPLES: tl.constexpr, SEGMENTS: tl.constexpr,
 ):  # fmt: skip
-    """Find from a sample each segment's dimension of largest variance, and the smallest and largest value in it."""
+    """Find, from a sample, each segment's dimension of largest variance, and the smallest and largest value there."""
     segment = tl.program_id(0) * SEGMENTS + tl.arange(0, SEGMENTS)
     present = segment < segments
     begin = tl.load(bounds_ptr + segment, mask=present, other=0)

@@ -25,7 +25,7 @@ _TOP = tl.constexpr(-0x80000000)  # flipping this bit maps unsigned order to sig
 
 @triton.jit
 def exchange(cube, BIT: tl.constexpr, BITS: tl.constexpr):
-    """Put every two keys at positions 2**BIT apart in order; a key's partner is the sum of both minus the key."""
+    """Put every two keys that are 2**BIT positions apart in order; sums of pairs minus a key give its partner."""
     # tl.sum would do the same, but Triton would translate its code again for every axis.
     partner = tl.reduce(cube, BITS - BIT, _sum_combine, keep_dims=True) - cube
     upper = tl.reshape(tl.arange(0, 2), [1] * (BITS - BIT) + [2] + [1] * BIT) == 1

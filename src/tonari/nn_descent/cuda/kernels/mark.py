@@ -22,7 +22,7 @@ def mark_kernel(
     SIZE: tl.constexpr, HUBS: tl.constexpr, PADDED: tl.constexpr, ROWS: tl.constexpr, NEW: tl.constexpr,
     ID: tl.constexpr,
 ):  # fmt: skip
-    """Write the lists of ROWS points and their first k neighbours; count the new ones and add up the distances."""
+    """Write the lists of ROWS points and their first k neighbours; count new neighbours and add up distances."""
     tl.static_assert(SIZE <= PADDED)
     tl.static_assert((NEW & ID) == 0)
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]

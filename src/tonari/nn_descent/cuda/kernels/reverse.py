@@ -22,7 +22,7 @@ def reverse_kernel(
     # constants
     BLOCK: tl.constexpr, NEW: tl.constexpr,
 ):  # fmt: skip
-    """Write the listing points, with the NEW bit of their entries; `numbers` encodes the (column, row) of each pair."""
+    """Write the points that list each point, with the NEW bits of their entries; `numbers` encode (column, row)."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     listed = tl.load(listed_ptr + at, mask=at < pairs, other=n)  # [BLOCK]
     present = listed < n

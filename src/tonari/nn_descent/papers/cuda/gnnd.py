@@ -103,7 +103,7 @@ class Spinlocks:
         self.insert(lists, *cross(form, lists, new, old, rows, self.segment, boundary))
 
     def insert(self, lists: Lists, keys: Any, ids: Any) -> None:
-        """Insert proposals, (rows, 3, 2p), into lists; one warp processes the proposals of one row and one kind."""
+        """Insert proposals (rows, 3, 2p) into lists; each warp processes the proposals of one row and one kind."""
         from tonari.nn_descent.papers.cuda.kernels.insert import insert_kernel
 
         rows, kinds, batch = keys.shape
@@ -212,7 +212,7 @@ def arguments_of(form: Form) -> dict[str, Any]:
 
 
 def shape_of(form: Form) -> dict[str, int]:
-    """Return kernel constants: the number of columns of a form, and the number of columns loaded at once."""
+    """Return two constants of kernels: the number of columns of the form, and the number loaded at once."""
     width = form.rows.shape[1]
     return {"D": width, "STEP": 2 * STEP if width % (2 * STEP) == 0 else STEP}
 

@@ -53,7 +53,7 @@ class GnndBackend(CudaBackend):
         return self._form
 
     def _closed(self, lists: Lists, before: Any) -> Round:
-        """End a round: find the k nearest points of each list by exact values, and count the new ones."""
+        """End a round: compute exact values, keep the k nearest points of each list, and count the new ones."""
         plan, device = self.plan, self.points.device
         double = self.points.dtype == torch.float64
         found = empty_lists(plan.n, plan.k, plan.n, double=double, device=device)

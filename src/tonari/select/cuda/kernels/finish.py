@@ -22,7 +22,7 @@ from tonari.select.cuda.kernels.registers.tiles import places, tile_offsets, tot
 def keep_smallest(
     bits, ids, present, k, most, bits_ptr, ids_ptr, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr
 ):
-    """Write the smallest of the pairs under the mask `present`, k to `most` of them, to memory in any order.
+    """Write at least k and at most `most` of the smallest pairs under the mask `present` to memory, in any order.
 
     Returns the number of pairs written, and a (key, index) pair that none of them exceeds.
     """
@@ -41,7 +41,7 @@ def write_row(
     SIZE: tl.constexpr, SORTED: tl.constexpr, MISSING: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr,
     WIDE: tl.constexpr,
 ):  # fmt: skip
-    """Write the answer of a row from its `count` survivors in memory: at most SIZE if SORTED, else at most k."""
+    """Write the answer of a row from its `count` survivors in memory: count <= SIZE if SORTED, else count <= k."""
     at = tl.arange(0, SIZE)
     present = at < count
     keys = to_keys(tl.load(bits_ptr + at, mask=present, other=0), INFINITE, LARGEST, WIDE)

@@ -27,7 +27,7 @@ def load_entries(
     ptrs, present, WHOLE: tl.constexpr, VALUES: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr,
     WIDE: tl.constexpr,
 ):  # fmt: skip
-    """Load the keys of a list's entries. VALUES: the list is the row of values; WHOLE: all entries are present."""
+    """Load the keys of a list's entries. VALUES: the list is the row itself; WHOLE: all entries are present."""
     FORMAT: tl.constexpr = INFINITE if VALUES else 0
     if WHOLE:
         return to_keys(tl.load(ptrs), FORMAT, LARGEST and VALUES, WIDE)
@@ -53,7 +53,7 @@ def minima_kernel(
     LARGEST: tl.constexpr, WIDE: tl.constexpr, G: tl.constexpr, GROUPS: tl.constexpr, WIDTH: tl.constexpr,
     TWO: tl.constexpr,
 ):  # fmt: skip
-    """Compute the minima of GROUPS groups, reading WIDTH members of each at once; TWO: also the next list's minima."""
+    """Compute the minima of GROUPS groups from WIDTH members at once. TWO: also compute the next list's minima."""
     tl.static_assert(not TWO or (G == WIDTH and GROUPS % G == 0), "a group of minima is one program's")
     program = tl.program_id(0)
     row = (program // tiles).to(tl.int64)
@@ -96,9 +96,10 @@ def keep_best(
     VALUES: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr, A: tl.constexpr,
     T: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Keep the smallest k to `most` of the `held` pairs in the slots, and write their indices to `out_ids_ptr`.
+    """Keep at least k and at most `most` of the smallest pairs in the slots, and write their indices to `out_ids_ptr`.
 
-    Returns the number of pairs that are kept, and a (key, index) bound for them. There must be at least k >= 0 pairs.
+    Returns the number of pairs kept, and a (key, index) bound that they do not exceed. The slots hold `held` >= k
+    pairs.
     """
     tl.debug_barrier()  # the next loads read pairs that other threads stored
     slots = tile_offsets(A, T, V)

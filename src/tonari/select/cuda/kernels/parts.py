@@ -41,10 +41,11 @@ def places_in_order(mask):
 
 @triton.jit
 def last_of_equal(keys, offsets, key, k, most, below):
-    """Return the last offset at which a pair with the key `key` counts, such that k to `most` pairs of a tile are kept.
+    """Return the last offset at which a pair with the key `key` is kept, so that a tile keeps at least k pairs.
 
-    `below` is the number of pairs with keys at or below `key`, at least k. All of them count if they are at most
-    `most`.
+    A tile keeps at most `most` pairs: those with smaller keys, and those with the key `key` up to the returned offset.
+    `below`, which is at least k, is the number of pairs with keys at or below `key`. All of these are kept if `below`
+    does not exceed `most`.
     """
     last = tl.full((), EMPTY, tl.int32)
     if below > most:
@@ -64,9 +65,10 @@ def last_of_equal(keys, offsets, key, k, most, below):
 
 @triton.jit
 def bound_of_tile(keys, offsets, k, most, NARROW: tl.constexpr):
-    """Return a (key, offset) bound such that k to `most` pairs of a tile are at or below it; the tile has at least k.
+    """Return a (key, offset) bound that at least k and at most `most` pairs of a tile do not exceed.
 
-    NARROW: keys have at most 16 bits, and many may be equal, so key and offset are combined in one number of 31 bits.
+    The tile must have at least k pairs. NARROW: keys have at most 16 bits and are often equal, so each key is packed
+    with its offset into one 31-bit number.
     """
     LAST: tl.constexpr = 0x7FFF  # stands for the key LAST, and exceeds all other keys
     everywhere = tl.full(keys.shape, 1, tl.int1)
@@ -97,7 +99,10 @@ def bound_of_values(
     row_ptr, begin, end, k, most, nan_row_ptr, row, CHECK_NAN: tl.constexpr, INFINITE: tl.constexpr,
     LARGEST: tl.constexpr, WIDE: tl.constexpr, NARROW: tl.constexpr, T: tl.constexpr, A: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Return a (key, offset) bound such that k to `most` values in [begin, end) are at or below it, or all if fewer."""
+    """Return a (key, offset) bound that at least k and at most `most` values in [begin, end) do not exceed.
+
+    If the range has at most `most` values, none of them exceeds the bound.
+    """
     offsets = tile_offsets(A, T, V)
     if begin + T * A * V <= end:  # wide loads need no mask
         keys = to_keys(tl.load(row_ptr + begin + offsets), INFINITE, LARGEST, WIDE)
@@ -120,7 +125,7 @@ def bound_of_lists(
     lists_ptr, begin, end, k, most, WIDE: tl.constexpr, NARROW: tl.constexpr, T: tl.constexpr, A: tl.constexpr,
     V: tl.constexpr,
 ):  # fmt: skip
-    """Return a (key, offset) bound such that k to `most` pairs of the slots [begin, end) are at or below it."""
+    """Return a (key, offset) bound that at least k and at most `most` pairs of the slots [begin, end) do not exceed."""
     offsets = tile_offsets(A, T, V)
     inside = begin + offsets < end
     keys = tl.load(lists_ptr + begin + offsets, mask=inside, other=last_key(WIDE))
@@ -132,7 +137,7 @@ def collect_values(
     row_ptr, begin, end, key, last, out_ptr, columns_at, INFINITE: tl.constexpr, LARGEST: tl.constexpr,
     WIDE: tl.constexpr, T: tl.constexpr, B: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Write the pairs of a part of a row at or below (key, last), in order of column; return their number."""
+    """Write the pairs of one part of a row that do not exceed (key, last), in order of column; return their count."""
     count = tl.zeros((), tl.int32)
     for start in range(begin, end, T * B * V):
         columns = start + tile_offsets(B, T, V)
@@ -151,7 +156,7 @@ def collect_lists(
     lists_ptr, begin, end, columns_at, key, last, out_ptr, out_columns_at, WIDE: tl.constexpr, T: tl.constexpr,
     B: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Write the pairs of the slots [begin, end) at or below (key, last), in order of column; return their number."""
+    """Write the pairs of the slots [begin, end) that do not exceed (key, last), in column order; return their count."""
     count = tl.zeros((), tl.int32)
     for start in range(begin, end, T * B * V):
         slots = start + tile_offsets(B, T, V)
@@ -179,7 +184,7 @@ def part_kernel(
     HAS_LENGTHS: tl.constexpr, CHECK_NAN: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr,
     WIDE: tl.constexpr, NARROW: tl.constexpr, T: tl.constexpr, A: tl.constexpr, B: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Write the smallest pairs, k to `keep` of them, of a part of a row; or all if it has at most `keep`."""
+    """Write at least k and at most `keep` of the smallest pairs in one part of a row; all, if it has at most `keep`."""
     program = tl.program_id(0)
     row = (program // parts).to(tl.int64)
     row_ptr = values_ptr + row * stride
@@ -203,7 +208,7 @@ def lists_kernel(
     # constants
     WIDE: tl.constexpr, NARROW: tl.constexpr, T: tl.constexpr, A: tl.constexpr, B: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Write the smallest pairs, k to `keep` of them, among the slots of one part of a row."""
+    """Write at least k and at most `keep` of the smallest pairs in the slots of one part of a row."""
     program = tl.program_id(0)
     begin = (program % parts) * (T * A * V)
     end = tl.minimum(begin + T * A * V, width)
@@ -228,7 +233,7 @@ def parts_answer_kernel(
     WIDE: tl.constexpr, NARROW: tl.constexpr, MISSING: tl.constexpr, SORTED: tl.constexpr, LISTS: tl.constexpr,
     SIZE: tl.constexpr, T: tl.constexpr, A: tl.constexpr, B: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Write the answer of a row: from its lists if LISTS, else from its values, which then fit into one tile."""
+    """Write the answer of a row: from its lists if LISTS, else from all its values, which must fit into one tile."""
     row = tl.program_id(0).to(tl.int64)
     row_ptr = values_ptr + row * stride
     length = row_length(lengths_ptr, row, n, HAS_LENGTHS)

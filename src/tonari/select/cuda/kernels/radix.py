@@ -68,7 +68,10 @@ def digit_histogram(
 
 @triton.jit
 def narrow(prefix, wanted, share, histogram, above, shift, WIDE: tl.constexpr, BITS: tl.constexpr):
-    """Return (prefix, wanted, share) after choosing the digit in bits [shift, above): the largest if all are wanted."""
+    """Choose the digit in bits [shift, above), and return the new (prefix, wanted, share).
+
+    If all values are wanted, choose the largest digit.
+    """
     NUMBER_BITS: tl.constexpr = 64 if WIDE else 32
     width = above - shift
     bins = tl.arange(0, 1 << BITS)

@@ -129,7 +129,7 @@ def equals_kernel(
     BITS: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """Count the values of a chunk that equal the k-th smallest, if only some of the row's equal values are wanted."""
+    """Count the values of a chunk that equal the row's k-th smallest, if only some of these ties are in the answer."""
     program = tl.program_id(0)
     row = (program // parts).to(tl.int64)
     length = row_length(lengths_ptr, row, n, HAS_LENGTHS)
@@ -182,7 +182,7 @@ def settle_kernel(
     TILE: tl.constexpr,
     PARTS: tl.constexpr,
 ):
-    """Write the (key, index) bound of a row, with k pairs at or below it; PARTS is a power of two, at least `parts`."""
+    """Write the (key, index) bound of a row that k pairs do not exceed; PARTS is a power of two, at least `parts`."""
     row = tl.program_id(0).to(tl.int64)
     length = row_length(lengths_ptr, row, n, HAS_LENGTHS)
     prefix, wanted, share = state_before(

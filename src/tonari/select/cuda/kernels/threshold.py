@@ -1,7 +1,7 @@
 """Sampled thresholds and compaction (matsumoto2015, sections III and V-A), on the GPU.
 
     sample    runs of RUN adjacent values, one at a random position in every stratum of the row. The threshold is a
-              (key, index) pair such that `rank` of the samples, or a few more, are at or below it. The index separates
+              (key, index) pair that at least `rank`, and few more, of the samples do not exceed. The index separates
               equal values. A sample spread over the row works for sorted rows as well as for random ones
     compact   the row is streamed once; pairs at or below the threshold are the row's survivors (kernels/compact.py)
     answer    the k smallest survivors, in order (kernels/finish.py); a row with fewer than k survivors, or more than
@@ -123,7 +123,7 @@ def sample_kernel(
     HAS_LENGTHS: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr, SINGLE: tl.constexpr,
     T: tl.constexpr, A: tl.constexpr, RUN: tl.constexpr,
 ):  # fmt: skip
-    """Draw one part of a row's sample, and write its `rank` smallest pairs; SINGLE: write the row's threshold."""
+    """Draw one part of a row's sample and write its `rank` smallest pairs or, if SINGLE, the row's threshold."""
     program = tl.program_id(0)
     row = (program // parts).to(tl.int64)
     length = row_length(lengths_ptr, row, n, HAS_LENGTHS)

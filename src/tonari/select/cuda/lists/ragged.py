@@ -19,7 +19,7 @@ from tonari.select import tuning
 from tonari.select.cuda.keys import FORMATS, as_bits
 from tonari.select.cuda.survivors import warps_for
 
-_LONG_ENTRY = 96  # scratch bytes per entry for sorting long lists: two copies of positions, keys and order
+_LONG_ENTRY = 96  # scratch bytes per entry for sorting long lists: two copies each of position, key and sort order
 
 
 def order_lists(begins: Any, counts: Any, values: Any, ids: Any, *, descending: bool) -> RadiusNeighbors:
@@ -189,7 +189,7 @@ def _least_dtype(count: int) -> Any:
 
 
 def _in_order(values: Any, ids: Any, of: Any, descending: bool) -> tuple[Any, Any]:
-    """Sort each list by (value, id), and return ids and values; `of` has the list number of each entry, ascending."""
+    """Sort each list by (value, id), and return ids and values; `of`, ascending, is the index of an entry's list."""
     import torch
 
     values = 0 - values if descending else values

@@ -99,7 +99,7 @@ def offer(
     queue, buffer, held, key, index, present, head_key, head_index,
     QUEUE: tl.constexpr, BUFFER: tl.constexpr, M: tl.constexpr, ALIGNED: tl.constexpr, COUNT: tl.constexpr,
 ):  # fmt: skip
-    """Offer an entry to each lane in `present`; return the lanes' new numbers of buffered entries and new heads."""
+    """Offer an entry to each lane in `present`; return each lane's new count of buffered entries and its new head."""
     if COUNT:
         count(queue[4], EXAMINED, present)
     if BUFFER == NONE:

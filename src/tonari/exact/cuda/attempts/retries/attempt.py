@@ -58,7 +58,10 @@ class Attempt(abc.ABC):
 
     @abc.abstractmethod
     def run(self, left: Unproved, given: Any) -> None:
-        """Search the unproved rows again and store the answers that are now exact; `given` is from :meth:`worth`."""
+        """Search the unproved rows again, and store the answers that are now exact.
+
+        `given` is the result of :meth:`worth`.
+        """
 
     def foresee(self, search: Search, rows: int) -> None:  # noqa: B027 - most launch nothing to find out
         """Compile the kernels that :meth:`worth` launches for `rows` unproved rows, on tensors without data.
@@ -182,7 +185,7 @@ class Unproved:
         self.known = None
 
     def among(self, numbers: Any, rows: Any) -> None:
-        """Search some rows among the points `numbers`, which must contain all points of the rows' answers."""
+        """Search some rows among the points with row numbers `numbers`, which must contain all their neighbours."""
         some, queries = Subset(self.points, numbers), self.search.queries[rows]
         ids = None if self.own is None else some.places(self.own[rows])
         fewer = self.search.some_points(some.rows, self._first_attempt)
@@ -204,7 +207,7 @@ class Unproved:
         return self.expecting(rehearse, sum(rows for rows, _ in sizes))
 
     def among_all(self, rows: Any, queries: Any, prepared: Searchable, plan: CudaPlan) -> None:
-        """Search some rows among all points, which `prepared` has in a form such as int8; store the answers."""
+        """Search some rows among all points, prepared in another form such as int8 (`prepared`); store the answers."""
         ids = None if self.own is None else self.own[rows]
         self._take(rows, *self._search_all(queries, prepared, plan, ids))
 
@@ -214,7 +217,7 @@ class Unproved:
         self._search_all(some, prepared, plan, None if own is None else own.new_empty(rows))
 
     def part(self, points: int, rows: int) -> CudaPlan:
-        """Return the plan of a search of `rows` rows among `points` points; it does not test for bytes again."""
+        """Return the plan for `rows` queries among `points` points; it never tests for 8-bit integers again."""
         part = plan_for_part(self.plan, points, rows, self.plan.devices[0])
         return dataclasses.replace(part, bytes_later=False)
 

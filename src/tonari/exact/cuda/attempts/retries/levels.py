@@ -1,4 +1,6 @@
-"""The levels: retries of unproved rows with more groups or a higher precision; and the last attempt, by exact values.
+"""The levels, which retry unproved rows with more groups or a higher precision, and the last attempt.
+
+The last attempt computes the exact values of all points.
 
 A row is proved when a bound certifies that its answer is exact. Each search lists its own levels
 (:meth:`tonari.exact.cuda.attempts.first.Search.levels`).
@@ -40,7 +42,7 @@ class Ahead(Attempt):
 
 
 def search_unknown(left: Unproved, count: int) -> None:
-    """Retry `count` rows without waiting for the device: first rows not yet certified as exact, then others."""
+    """Retry `count` rows without waiting for the device: unproved rows and, if these are fewer, proved rows."""
     with levels_of(left.search):
         rows = left.proved.argsort(stable=True)[:count]
         left.again(left.search.filled(rows), lambda search: search.levels()[0].begin(), some_proved=True)

@@ -10,9 +10,9 @@ query q, and y a point of q's answer. Then
 so a search among the points within |q - c| + V of c finds the whole answer. A round chooses some queries as centres c,
 drops centres that are near another one, and assigns every query to its nearest centre, if that is near enough.
 
-Distances are float64 products of form rows with a bound on their error, so no point is missed. A neighbourhood is
-skipped if its search takes longer than it saves, and rounds end when one saves little. The module uses only torch
-functions, so no kernel has to be compiled.
+Distances are float64 products of form rows (rows/form.py) with a bound on their error, so no point is missed. A
+neighbourhood is skipped if its search takes longer than it saves, and rounds end when one saves little. The module uses
+only torch functions, so no kernel has to be compiled.
 
 An attempt refines a limited number of points per row. It cannot prove a row if a larger number of points is so near
 that the error bounds exceed their distances. A few rows and points suffice to estimate whether this holds for most
@@ -34,7 +34,7 @@ from tonari.exact.cuda.rows.form import DeviceForm
 from tonari.metrics import get_metric
 
 _SLACK = 1 + 2.0**-20  # exceeds all rounding errors of the bounds
-_TINY = 2.0**-70  # exceeds the error of a distance by underflow
+_TINY = 2.0**-70  # exceeds the error that underflow causes in a distance
 _LARGEST = 1e30  # form rows with a larger squared length are left out, so that all sums stay finite
 
 
@@ -104,15 +104,15 @@ class Round:
     _places: list[int]  # indices of the centres that have neighbourhoods
     _left: Any  # int64 (rows,): the positions of the round's queries
     _nearest: Any  # int64 (rows,): the index of each query's centre, -1 for none
-    _inside: Any  # bool (n, centres): whether a point may be in an answer to a centre's queries
+    _inside: Any  # bool (n, centres): whether a point may be a neighbour of one of a centre's queries
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
-        """Yield the queries of each neighbourhood, and all points that may be in their answers, ascending; int64."""
+        """Yield, for each neighbourhood, the positions of its queries and the ascending row numbers of its points."""
         for at in self._places:
             yield self._left[self._nearest == at], self._inside[:, at].nonzero()[:, 0]
 
     def others(self) -> Any:
-        """Return the queries that have no neighbourhood in this round, int64."""
+        """Return the positions of the queries that have no neighbourhood in this round, int64."""
         import torch
 
         served = torch.tensor(self._places, dtype=torch.int64, device=self._left.device)
@@ -120,7 +120,7 @@ class Round:
 
 
 def reach_of(kth: Any, form: DeviceForm) -> Any:
-    """Convert returned values to upper bounds on the distances between the two form rows of each value, float64."""
+    """Convert returned values to upper bounds on the distances between the form rows of query and point, float64."""
     kth = kth.double()
     distances = kth if get_metric(form.metric).root else kth.sqrt()
     return (distances * _SLACK + _TINY) * form.scale
@@ -239,7 +239,7 @@ def _form_rows(rows: Any, form: DeviceForm, scale: float) -> tuple[Any, Any]:
 
 
 def _error(d: int) -> float:
-    """Return a bound on the error of a squared distance, relative to the sum of the squared lengths of its rows."""
+    """Return a bound on the error of a squared distance, relative to the sum of both rows' squared lengths."""
     return (d + 64) * 2.0**-50
 
 

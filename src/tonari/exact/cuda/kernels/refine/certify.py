@@ -23,7 +23,7 @@ _REACH = tl.constexpr(2.0**511)  # largest scaled value: larger ones might overf
 
 @triton.jit
 def unit_of(scale, METRIC: tl.constexpr):
-    """Return the factor from values of an elementwise metric to scores: scale^degree, without rounding."""
+    """Return scale^degree without rounding: the factor that converts values of an elementwise metric to scores."""
     if METRIC.degree == 0:
         unit = scale * 0 + 1.0
     elif METRIC.degree == 0.5:
@@ -42,7 +42,7 @@ def unit_of(scale, METRIC: tl.constexpr):
 
 @triton.jit
 def worst_value(value, shift, scale, d, METRIC: tl.constexpr, DOUBLE: tl.constexpr):
-    """Return the worst true value that can have been rounded to the returned value `value`, and three more results.
+    """Return four results, first the worst true value that may have been rounded to the returned value `value`.
 
     A returned value differs from the true one by the roundings of its evaluation, by underflow and by the rounding of
     the output. The results are the worst value, the query's shift, a mask of the rows for which both are bounded, and
@@ -78,7 +78,7 @@ def worst_value(value, shift, scale, d, METRIC: tl.constexpr, DOUBLE: tl.constex
 
 @triton.jit
 def square_of(worst, scale, d, METRIC: tl.constexpr):
-    """Convert a value of a metric of the family "squares" to the squared distance between the two form rows."""
+    """Convert a value of a metric of the family "squares" to the squared distance of form rows (rows/form.py)."""
     if METRIC.root:
         square = (worst * scale) * (worst * scale) + (tl.cast(d, tl.float64) + 16) * METRIC.underflow * scale * scale
     else:
@@ -88,10 +88,13 @@ def square_of(worst, scale, d, METRIC: tl.constexpr):
 
 @triton.jit
 def threshold_of(value, shift, scale, d, METRIC: tl.constexpr, DOUBLE: tl.constexpr):
-    """Return an upper bound on true scores of points with returned values up to `value`, and a mask of bounded rows."""
+    """Return an upper bound on the true scores of points whose returned values are at most `value`.
+
+    The second result is a mask of the rows that have such a bound.
+    """
     worst, shift, judged, evaluation = worst_value(value, shift, scale, d, METRIC, DOUBLE)
 
-    # Convert the worst value to a score, and raise the score by the errors of evaluating it.
+    # Convert the worst value to a score, and raise the score by the error bound of its evaluation.
     if METRIC.squares:
         square = square_of(worst, scale, d, METRIC)
         score = square - shift

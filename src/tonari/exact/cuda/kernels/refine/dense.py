@@ -91,7 +91,10 @@ def dense_kernel(
     METRIC: tl.constexpr, TERM: tl.constexpr, DOUBLE: tl.constexpr, HAS_OWN: tl.constexpr, POINTS: tl.constexpr,
     LANES: tl.constexpr,
 ):  # fmt: skip
-    """Write sort keys of float32 values or, if DOUBLE, float64 values; `first_id`: id of the first point."""
+    """Write one entry for every (query, point) pair; `first_id` is the id of the first point.
+
+    An entry is a sort key made of the float32 value and the point's id or, if DOUBLE, the float64 value itself.
+    """
     width = units * LANES
     # Consecutive programs, which run at the same time, read the same points.
     begin = (tl.program_id(0) % parts) * rows_per_part

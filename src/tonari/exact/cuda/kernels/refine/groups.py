@@ -55,7 +55,7 @@ def candidates(
 def add_step(
     lanes, squares, query_ptrs, x, mean, at, d, METRIC: tl.constexpr, TERM: tl.constexpr, LAST: tl.constexpr
 ):  # fmt: skip
-    """Add the terms of columns [at, at + 16) to the lanes (partial sums); for angular metrics, x * x to `squares`."""
+    """Add the terms of columns [at, at + 16) to the lanes (partial sums); angular metrics also add to `squares`."""
     x = widened(x).to(tl.float64)
     if METRIC.centred:
         if LAST:
@@ -188,7 +188,11 @@ def refine_kernel(
     METRIC: tl.constexpr, TERM: tl.constexpr, LISTED: tl.constexpr, HAS_OWN: tl.constexpr, GROUP: tl.constexpr,
     POINT_TILE: tl.constexpr, UNIT: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
-    """Write sort keys of float32 values or, if LISTED, the float64 values of the points in ids_ptr."""
+    """Write one entry for every (query, candidate) pair.
+
+    An entry is a sort key made of the float32 value and the point's id or, if LISTED, the float64 value of a point
+    listed in `ids_ptr`.
+    """
     program = tl.program_id(0)
     row = (program // chunks).to(tl.int64)
     numbers = (program % chunks) * CHUNK + tl.arange(0, CHUNK)

@@ -37,7 +37,7 @@ def near_listed_kernel(
     SEGMENTS: tl.constexpr,
     TILE: tl.constexpr,
 ):  # fmt: skip
-    """Write the marked parts of a row's listed groups whose minimum is at or below the row's score."""
+    """Write the marked parts of listed groups whose minimum is at or below the row's entry in `scores_ptr`."""
     row = tl.program_id(0).to(tl.int64)
     score = tl.load(scores_ptr + row)
     slots = segments * segment_room
@@ -72,7 +72,7 @@ def near_minima_kernel(
     # constants
     TILE: tl.constexpr,
 ):  # fmt: skip
-    """Write the groups with a minimum at or below the row's score, from the minima of all groups."""
+    """Write the groups of a row whose minimum is at or below the row's entry in `scores_ptr`."""
     row = tl.program_id(0).to(tl.int64)
     score = tl.load(scores_ptr + row)
     total = tl.zeros((), tl.int32)

@@ -49,7 +49,7 @@ def near_noted_kernel(
     # constants
     TILE: tl.constexpr,
 ):  # fmt: skip
-    """Write the notes of a point whose value is at or below the point's score."""
+    """Write the rows noted for a point with a value at or below the point's entry in `scores_ptr`."""
     row = tl.program_id(0).to(tl.int64)
     score = tl.load(scores_ptr + row)
     count = tl.load(counts_ptr + row)

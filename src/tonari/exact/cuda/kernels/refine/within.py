@@ -60,7 +60,7 @@ def listed_parts_kernel(
     # constants
     FILL: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
-    """Count, or with FILL write, the parts that a row's list marks; a list entry is 16 group + mask of parts."""
+    """Count, or with FILL write, the parts that a row's list marks. A list entry encodes 16 * group + part mask."""
     row = tl.program_id(0).to(tl.int64)
     total = tl.zeros((), tl.int32)
     if FILL:
@@ -169,7 +169,7 @@ def pack_hits_kernel(
     # constants
     CHUNK: tl.constexpr,
 ):  # fmt: skip
-    """Copy the points of a block that are within the limit to the output, from the block's position on."""
+    """Copy the hits of a block (its points within the limit) to the output, from the block's position on."""
     block = tl.program_id(0).to(tl.int64)
     at = block * CHUNK + tl.arange(0, CHUNK)
     ids = tl.load(ids_ptr + at)  # [CHUNK]

@@ -1,13 +1,16 @@
-"""Choose the centre and the scale of form rows from a sample of the points, in two launches.
+"""Choose the centre c and the scale 2^p of form rows (form_rows.py) from a sample of the points, in two launches.
+
+    x' = 2^p (x - c)
 
     sample   each program sums some of the sampled rows in COLUMNS columns, and finds their minima and maxima
-    settle   one program combines these results. With c the mean of a column, the largest |x - c| of the sample is at
+    settle   one program combines these results. For each column's mean c, the largest |x - c| of the sample is at
              the minimum or the maximum, so that the rows need not be read again
 
 The scale 2^p brings the largest |x - c| into [2^6, 2^7), or below 1 for metrics that require it. The centre is then
-rounded to a multiple of 2^-4 / 2^p. Any centre is correct, and this one keeps integers exact: if x is a multiple of
-2^-4 / 2^p and |x'| < 2^7, then x' is a multiple of 2^-4 with 11 bits, which is exact in float16. So SIFT vectors and
-images are screened without rounding, even as float32.
+rounded to a multiple of 2^-4 / 2^p. The search is correct for any centre. This choice also keeps integers exact: if x
+is a multiple of 2^-4 / 2^p and |x'| < 2^7, then x' is a multiple of 2^-4 with at most 11 significant bits, which
+float16 represents exactly. SIFT vectors and images are therefore screened without rounding, even if they are stored as
+float32.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ def sample_kernel(
     rows_ptr,
     # output: [3][parts][d] float64: sums, minima, maxima
     parts_ptr, n, d, stride,
-    every,  # every which row is sampled
+    every,  # step between the row numbers of sampled rows
     count,  # number of sampled rows
     chunk,  # sampled rows per program
     blocks,

@@ -1,4 +1,6 @@
-"""Convert original rows to form rows (native/exact/form.hpp) by blocks of columns, in registers and in float64.
+"""Convert original rows to form rows by blocks of columns, in registers and in float64.
+
+A form row x' is a row x in the form that the screen compares (native/exact/form.hpp):
 
     euclidean                          x' = scale (x - centre)
     cosine, correlation                x' = scale x / |x|, for correlation with the row's mean subtracted first
@@ -50,13 +52,13 @@ def is_sound(x, NONNEGATIVE: tl.constexpr):
 
 @triton.jit
 def load_elements(rows_ptr, row, column, n, d, stride):
-    """Load stored elements (bfloat16 as float32), 0 beyond the rows and columns; `row` and `column` broadcast."""
+    """Load elements, bfloat16 as float32; absent elements are 0. `row` and `column` must broadcast."""
     return widened(tl.load(rows_ptr + row * stride + column, mask=(row < n) & (column < d), other=0))
 
 
 @triton.jit
 def read_elements(rows_ptr, row, column, n, d, stride, NONNEGATIVE: tl.constexpr):
-    """Return elements as float64, 0 for absent and refused ones, and a mask of the elements that are not refused."""
+    """Return elements as float64, and a mask of the elements not refused; absent and refused elements are 0."""
     x = load_elements(rows_ptr, row, column, n, d, stride)
     sound = is_sound(x, NONNEGATIVE)
     return tl.where(sound, x, 0).to(tl.float64), sound

@@ -8,7 +8,7 @@ import triton.language as tl
 
 @triton.jit
 def member_column(group, member, GROUP: tl.constexpr, POINT_TILE: tl.constexpr):
-    """Return the column of member `member` of group `group`; the two broadcast."""
+    """Return the column of the point that is member `member` of group `group`; the arguments must broadcast."""
     tl.static_assert(GROUP == 1 or GROUP % 2 == 0)
     tl.static_assert(POINT_TILE % (4 * GROUP) == 0 or GROUP == 1)
     # Shifts and masks instead of division by two: from remainders of `numbers % GROUP`, Triton 3.6 wrongly infers that
@@ -24,5 +24,5 @@ def member_column(group, member, GROUP: tl.constexpr, POINT_TILE: tl.constexpr):
 
 @triton.jit
 def part_number(group, part):
-    """Return the group number of part `part` of a group, if groups had a quarter of their size."""
+    """Return the index that part `part` of group `group` has among groups of a quarter of the size."""
     return (group // 4) * 16 + 4 * part + group % 4

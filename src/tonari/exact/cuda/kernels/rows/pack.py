@@ -40,9 +40,9 @@ _NO_ROW = tl.constexpr(2**62)
 _INFINITY = tl.constexpr(float("inf"))
 _HUGE = tl.constexpr(1e30)  # magnitude of the score of a point beyond range: kHuge of native/exact/form.hpp
 _UNIT = tl.constexpr(2.0**-24)
-TINY = tl.constexpr(2.0**-100)  # added to every bound: exceeds the loss of the bound by underflow
+TINY = tl.constexpr(2.0**-100)  # added to every bound: exceeds its loss to underflow
 _FLUSH = tl.constexpr(2.0**-60)  # elements of magnitude below this are packed as 0 in float32
-ROUNDED = tl.constexpr(1 + 2.0**-20)  # covers the roundings of evaluating a bound
+ROUNDED = tl.constexpr(1 + 2.0**-20)  # factor that covers the rounding errors of computing a bound
 _RATIO = tl.constexpr(2.0**-24 + 2.0**-34)  # relative error of x' in float32, and of x' and its norm in float64
 _LOST = tl.constexpr(2.0**-64)  # exceeds the norm of 2^20 elements whose squares underflow in float32
 _NORMAL = tl.constexpr(2.0**-1022)  # the smallest normal float64
@@ -155,7 +155,7 @@ def gamma_of(units):
 
 @triton.jit
 def store_query_terms(norm_ptr, rest_ptr, shift_ptr, row, present, packed, beyond, norm, remainder, term):
-    """Store for each query the error factors N and r, for the screen, and its term of a score, for the certificate."""
+    """Store, for each query, the error factors N and r for the screen, and the score term for the certificate."""
     tl.store(norm_ptr + row, tl.where(packed, round_up(norm), 0.0), mask=present)
     tl.store(rest_ptr + row, tl.where(packed, round_up(remainder), 0.0), mask=present)
     tl.store(shift_ptr + row, tl.where(beyond, _INFINITY, term), mask=present)
@@ -211,7 +211,7 @@ def pack_kernel(
     first_row,  # row number that flags report for the first of the rows
     # constants
     METRIC: tl.constexpr,
-    SIZE: tl.constexpr,  # SIZE and DIFFERENCE: functions of an elementwise metric
+    SIZE: tl.constexpr,  # SIZE, DIFFERENCE: the functions `size` and `difference` of an elementwise metric
     DIFFERENCE: tl.constexpr, PRECISION: tl.constexpr, POINTS: tl.constexpr,
     LIMIT: tl.constexpr,  # largest magnitude of a form element
     STEP: tl.constexpr,  # divides d and stride, so that loads can be wide

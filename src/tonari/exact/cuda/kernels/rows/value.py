@@ -45,7 +45,7 @@ def add_own_terms(lanes, q, x, inside, TERM: tl.constexpr):
 
 @triton.jit
 def fold(lanes, PAIRS: tl.constexpr, MAXIMUM: tl.constexpr):
-    """Add, or take the maximum of, the 16 lanes of each pair in halves: [PAIRS, 16] becomes [PAIRS]."""
+    """Reduce the 16 lanes of each pair to their sum or maximum, in halves: [PAIRS, 16] becomes [PAIRS]."""
     halves = tl.reshape(lanes, [PAIRS, 2, 2, 2, 2])
     if MAXIMUM:
         return tl.max(tl.max(tl.max(tl.max(halves, 1), 1), 1), 1)
@@ -54,7 +54,7 @@ def fold(lanes, PAIRS: tl.constexpr, MAXIMUM: tl.constexpr):
 
 @triton.jit
 def value_of(folded, METRIC: tl.constexpr):
-    """Return the value of a metric that is not angular from the total of a pair's terms."""
+    """Convert the total of a pair's terms to the value of the metric, which must not be angular."""
     tl.static_assert(not METRIC.angular)
     return sqrt(folded) if METRIC.root else folded
 

@@ -1,4 +1,4 @@
-"""Widen rows for exact values: to float64, padded with zeros, with means subtracted for correlation.
+"""Convert rows to float64, pad them with zeros and, for correlation, subtract means, to compute exact values.
 
     program   ROWS rows, a tile [ROWS, 16] per step
     output    whole steps of 16 columns, so that readers need no mask; for angular metrics also the norms sqrt(S(x * x))

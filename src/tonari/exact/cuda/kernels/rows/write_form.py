@@ -1,4 +1,4 @@
-"""Write form rows minus an origin in float64, for products in float64 (exact/cuda/rows/contraction.py).
+"""Write form rows (form_rows.py) minus an origin in float64, for float64 products (exact/cuda/rows/contraction.py).
 
     z = x' - origin        x' as in kernels/rows/form_rows.py
 

@@ -65,7 +65,7 @@ def take(
     scores, low, norm, rest, e1, e2, thresholds, counts, starts, first_group,
     values_ptr, entries_ptr, room, HALF: gl.constexpr, COLUMNS: gl.constexpr, WHOLE: gl.constexpr,
 ):  # fmt: skip
-    """Append groups of a tile with certified minima at or below the thresholds to lists; return the new counts."""
+    """Append to lists the groups of a tile with certified minima up to the thresholds; return the new counts."""
     lowest = never_rounded(lowest_parts(scores + low[None, :], COLUMNS, HALF), WHOLE)
     bound = norm * e1 + rest * e2
     lowest = lowest - bound[:, None, None]

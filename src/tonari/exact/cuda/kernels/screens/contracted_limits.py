@@ -33,7 +33,7 @@ def contracted_limits_kernel(
     # inputs
     shift_ptr,  # |g(q)|^2
     kth_ptr,
-    error_ptr,  # float64 [rows]: the errors of the contracted queries
+    error_ptr,  # float64 [rows]: error bounds of the contracted queries
     farthest_ptr,  # float64 [1]: the largest error of a contracted point
     stretch_ptr,  # float64 [1]: see Contraction.stretch
     scale_ptr,

@@ -1,8 +1,8 @@
 """The screen for a few queries. It packs the queries itself, and computes products without matrix units.
 
-    every program   query rows -> form rows -> q~ = -2 q^, float16, as kernels/rows/pack.py makes them
+    every program   query rows -> form rows (form_rows.py) -> q~ = -2 q^, float16, as in kernels/rows/pack.py
     all but one     sums of q~ x^ with some tiles of POINTS packed points, in float32, BLOCK columns at a time
-    the first       screens no tiles; it writes the norms, errors, float64 rows and flags that later steps need
+    the first       screens no tiles; it writes the norms, error bounds, float64 rows and flags that later steps need
 
     score(row, point)  = low(point) + sum of q~ x^
     minima(row, group) = min over GROUP adjacent points         tile minima(row, tile) = min over POINTS
@@ -50,7 +50,7 @@ def load_step(
     point_ptrs, first, step, steps, width, blocks, point, inner,
     POINTS: tl.constexpr, BLOCK: tl.constexpr, WHOLE: tl.constexpr,
 ):  # fmt: skip
-    """Load the points of a step, a block of columns of a tile: [1, POINTS, BLOCK]; zeros beyond the width."""
+    """Load the block of a tile's columns for step `step`: [1, POINTS, BLOCK]; columns beyond the width are 0."""
     start = step % blocks * BLOCK
     ptrs = point_ptrs + ((first + step // blocks).to(tl.int64) * POINTS * width + start)
     # All columns of a point have the same mask, so that loads are as wide as without a mask.
@@ -64,7 +64,7 @@ def load_step(
 
 @triton.jit
 def load_low(low_ptr, tile, tiles, point, M: tl.constexpr, POINTS: tl.constexpr):
-    """Load `low` of a tile's points, at which the sums [M, POINTS] of all queries start."""
+    """Load the terms `low` of a tile's points, from which the sums [M, POINTS] of all queries start."""
     present = point < tl.where(tile < tiles, POINTS, 0)
     low = tl.load(low_ptr + tile * POINTS + point, mask=present, other=0.0)
     return tl.zeros([M, POINTS], tl.float32) + low[None, :]

@@ -40,7 +40,10 @@ _FLAGS = tl.constexpr(3)  # number of flags of the points, and of the queries
 
 @triton.jit
 def least_reached(lower, wanted, NUMBERS: tl.constexpr, CHUNKS: tl.constexpr):
-    """Return a limit that `wanted` of the [NUMBERS] values, or a few more, do not exceed; +inf if there are too few."""
+    """Return a limit that at least `wanted` of the [NUMBERS] values, and few more, do not exceed.
+
+    It is +inf if there are fewer values.
+    """
     tl.static_assert(NUMBERS % CHUNKS == 0)
     minima = tl.min(tl.reshape(lower, [NUMBERS // CHUNKS, CHUNKS]), 0)
     # Each thread holds axis 0 whole, so this sum needs no exchange between threads.
@@ -84,8 +87,8 @@ def candidates(groups_ptr, numbers, group_count, n, GROUP: tl.constexpr):
 
 @triton.jit(do_not_specialize=["n", "tiles", "d", "units", "width", "k", "parts"])
 def finish_few_kernel(
-    # inputs: minima of tiles [row][tiles] and of groups [row][tiles * POINT_TILE / GROUP]; errors [tiles]; norm, rest
-    # and shift per row; scale; float64 rows, and their norms
+    # inputs: minima of tiles [row][tiles] and of groups [row][tiles * POINT_TILE / GROUP]; error bounds [tiles];
+    # norm, rest and shift per row; scale; float64 rows, and their norms
     tile_minima_ptr, minima_ptr, e1_ptr, e2_ptr, norm_ptr, rest_ptr, shift_ptr, scale_ptr, widened_ptr, norms_ptr,
     points_ptr, point_flags_ptr, query_flags_ptr,
     # scratch: lists of tiles [program][SLOTS] and groups [program][ROOM]; values [row][ROOM * GROUP]; counters [row]
@@ -139,8 +142,8 @@ def finish_few_kernel(
     tl.debug_barrier()
     before = tl.atomic_add(counters_ptr + row, 1, sem="acq_rel")
     if before == parts - 1:
-        # All loads are issued first. They bypass the first-level cache, which may lack what other multiprocessors have
-        # written.
+        # All loads are issued first. They bypass the first-level cache, which may lack data that other
+        # multiprocessors have written.
         every = tl.arange(0, CANDIDATES)
         other = tl.arange(0, RANKED)
         all_values = tl.load(values_ptr + every, cache_modifier=".cg")  # [CANDIDATES]

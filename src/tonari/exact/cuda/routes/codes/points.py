@@ -85,7 +85,7 @@ class CodedPoints:
         self.coding, self.by, self.form = coding, coding.by, coding.by.form
 
     def _keep(self, whole: FoldedCodes) -> None:
-        """Store the codes of all points, and mark the work launched so far, for which other streams wait."""
+        """Store the codes of all points, and a marker of the work launched so far, which other streams wait for."""
         self.rows = ContractedRows(whole.values[: whole.n, : whole.p], None)
         self.fitted: dict[int, Fitted] = {}
         self.replays = Replays()

@@ -112,7 +112,7 @@ class _Search(HostSearch):
             self.rest(left, seen=worth)
 
     def _left(self, numbers: npt.NDArray[np.int64], width: int, *, first_pass: bool = False) -> npt.NDArray[np.int64]:
-        """Search some queries by their codes, and return the numbers of those that are not proved."""
+        """Search some queries by their codes, and return the row numbers of the unproved ones."""
 
         def search(numbers: npt.NDArray[np.int64], width: int) -> npt.NDArray[np.bool_]:
             rows = numbers if first_pass else np.resize(numbers, filled(len(numbers), self.plan, width))

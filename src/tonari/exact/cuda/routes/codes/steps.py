@@ -77,7 +77,7 @@ class Steps:
         return ascending(numbers.masked_fill(nearest.gather(1, places) == numbers, -1))
 
     def _with_beyond(self, numbers: Any, own: Any) -> Any:
-        """Append the points beyond range to the points of each row, without the row's own point."""
+        """Append the points beyond range to each row's listed points, except the row's own point."""
         beyond = self.prepared.beyond
         if not len(beyond):
             return numbers
@@ -86,7 +86,7 @@ class Steps:
         return torch.cat([numbers, others], 1)
 
     def _refine(self, queries: Any, listed: Any) -> Neighbors:
-        """Return, for each row, the k best of its listed points, by exact values; missing neighbours are -1."""
+        """Return the k best of each row's listed points, computing their exact values; missing neighbours are -1."""
         plan = self.plan
         columns, row = listed.shape[1], plan.d * self.prepared.points.itemsize
         blocks = cut(len(listed), max(1, tuning.REFINE_SCRATCH_BYTES // (columns * row)))

@@ -21,7 +21,7 @@ def append_kernel(
     # constants
     SAMPLES: tl.constexpr, ROOM: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Append the row of each of BLOCK pairs to the reverse list of the point that it samples."""
+    """For each of BLOCK pairs of a row and a point that it samples, append the row to the point's reverse list."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     listed = tl.load(listed_ptr + at, mask=at < pairs, other=-1)
     place = tl.atomic_add(counts_ptr + listed, 1, mask=listed >= 0, sem="relaxed")

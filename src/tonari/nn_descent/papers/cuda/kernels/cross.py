@@ -20,7 +20,7 @@ _INFINITE = tl.constexpr(float("inf"))
 
 @triton.jit
 def match(rows_ptr, new, old, D: tl.constexpr, STEP: tl.constexpr, TILE: tl.constexpr):
-    """Return the matrix products NEW x NEW and NEW x OLD of the samples' rows; a sample of -1 is missing."""
+    """Return the matrix products NEW x NEW and NEW x OLD of the samples' rows; -1 marks a missing sample."""
     tl.static_assert(D % STEP == 0, "steps of columns are loaded without a mask")
     steps = tl.arange(0, STEP)[None, :]
     new_rows = rows_ptr + new.to(tl.int64)[:, None] * D + steps
@@ -39,7 +39,7 @@ def match(rows_ptr, new, old, D: tl.constexpr, STEP: tl.constexpr, TILE: tl.cons
 
 @triton.jit
 def measure(products, ids, other_ids, terms, other_terms, boundary, ACROSS: tl.constexpr):
-    """Return distances, with infinity for a point and itself and, if ACROSS, for points on one side of `boundary`."""
+    """Return distances: infinity from a point to itself and, if ACROSS, between points on one side of `boundary`."""
     distance = tl.maximum(terms[:, None] + other_terms[None, :] - 2.0 * products, 0.0)
     # The samples of one kind are distinct, but a point may be a sample of both kinds.
     left_out = ids[:, None] == other_ids[None, :]
@@ -52,7 +52,7 @@ def measure(products, ids, other_ids, terms, other_terms, boundary, ACROSS: tl.c
 def propose(
     keys_ptr, ids_ptr, distances_ptr, target, distance, id, SIZE: tl.constexpr, SEGMENT: tl.constexpr,
 ):  # fmt: skip
-    """Write the keys and ids of proposals; the key is -1 if the target has a full segment that is nearer throughout."""
+    """Write the keys and ids of proposals; a key is -1 if a full segment of the target has only nearer entries."""
     found = (target >= 0) & (distance < _INFINITE)
     last = target.to(tl.int64) * SIZE + id % (SIZE // SEGMENT) * SEGMENT + (SEGMENT - 1)
     found = found & (distance <= tl.load(distances_ptr + last, mask=found, other=0.0))

@@ -1,6 +1,7 @@
 """The k-th smallest (key, index) pair of a tile in registers, by bisection.
 
-The range of possible keys is bisected until k to `most` keys are at or below its middle, or only one key is possible.
+The range of possible keys is bisected until at least k and at most `most` keys do not exceed its middle, or until only
+one key is possible.
 Pairs with this key are then separated by bisecting the range of indices. A step takes one comparison per element and
 one sum over all threads of the program. There are at most 32 (64) + 32 steps for any data, and about log2(size) for
 random data.
@@ -17,9 +18,9 @@ from tonari.select.cuda.kernels.registers.tiles import greatest, total
 
 @triton.jit
 def smallest_at_least(numbers, mask, k, most):
-    """Return an integer such that k to `most` of the numbers under the mask are at or below it, and their count.
+    """Return an integer that at least k and at most `most` numbers under the mask do not exceed, and their count.
 
-    If equal numbers make that impossible, return the smallest integer with at least k numbers at or below it.
+    If equal numbers make that impossible, the integer is the smallest one that at least k numbers do not exceed.
     """
     LARGE: tl.constexpr = 0x7FFFFFFFFFFFFFFF if numbers.dtype == tl.int64 else 0x7FFFFFFF
     runs = tl.reduce(tl.where(mask, numbers, LARGE), 2, _elementwise_min)
@@ -41,7 +42,7 @@ def smallest_at_least(numbers, mask, k, most):
 
 @triton.jit
 def kth_pair(keys, ids, mask, k, most):
-    """Return a (key, index) bound such that k to `most` of the pairs under the mask are at or below it.
+    """Return a (key, index) bound that at least k and at most `most` of the pairs under the mask do not exceed.
 
     The bound need not be one of the pairs. The mask must have at least k >= 1 elements.
     """

@@ -49,7 +49,7 @@ def load_keys(ptrs, present, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE
 
 @triton.jit
 def to_bits(keys, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDTH: tl.constexpr):
-    """Return the sign-extended bits of a value of WIDTH bits for each key; zeros and NaN have several such values."""
+    """Return, for each key, the sign-extended bits of one value with this key; zero and NaN have several."""
     LOWEST: tl.constexpr = -(1 << (WIDTH - 1))
     bits = ~keys if LARGEST else keys
     if INFINITE > 0:
