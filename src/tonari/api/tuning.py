@@ -4,7 +4,7 @@
 AROUND = 64  # most removed points that stay in a segment; each search finds and drops them
 SMALL = 1024  # shorter segments are merged: packing this many rows takes as long as a few searches
 
-# Case: spanning blobs, cube on cpu. Chosen on: not recorded.
+# Case: spanning blobs, cube on cpu. Chosen on: an unrecorded machine.
 LISTED_MORE = 6  # neighbours listed beyond the min_samples-th, for the first rounds of merging components [3, 6, 12]
 WALKED_VALUES = 1 << 17  # for points of up to this many values, a k-d tree finds the spanning tree [1 << 14, 1 << 17]
 MANY = 0.05  # searches for more than this share of the points choose their own method [0.02, 0.05, 0.1]

@@ -4,7 +4,7 @@ The comment above a group names the benchmark cases that time it, and the machin
 Values in brackets are the alternatives that ``python -m benchmarks tune costs`` times.
 """
 
-# Case: kdtree build-d10 on cpu. Chosen on: not recorded.
+# Case: kdtree build-d10 on cpu. Chosen on: an unrecorded machine.
 # How cores share the build of a tree.
 TASK_POINTS = 16_384  # most points of a node that one core builds within its cache [8192, 16384, 32768]
 SHARED_ROWS = 1 << 18  # fewest rows of a pass that threads share [1 << 17, 1 << 18, 1 << 19]

@@ -6,7 +6,7 @@ Values in brackets are the alternatives that ``python -m benchmarks tune cuda`` 
 
 from tonari.core.units import MIB
 
-# Case: small index-1x100000x128 on cuda. Chosen on: not recorded.
+# Case: small index-1x100000x128 on cuda. Chosen on: an unrecorded machine.
 # Free memory that any device is assumed to have. A search that needs no more is planned without querying free memory,
 # and its plan is kept, because querying and planning both take longer than a small search.
 SPARE = 1024 * MIB
@@ -15,7 +15,7 @@ KNOWN_SECONDS = 1.0  # how long the driver's answer is reused: a query takes 0.7
 # Not measured: a margin.
 RESERVE = 512 * MIB  # free memory that plans leave unused, for the code of kernels and the allocator's fragmentation
 
-# Case: exact_cuda streamed on cuda. Chosen on: not recorded.
+# Case: exact_cuda streamed on cuda. Chosen on: an unrecorded machine.
 # Copies between host memory and a device.
 PIECE_BYTES = 4 << 20  # bytes per buffer of a copy through page-locked memory
 MOST_THREADS = 8  # most threads that copy, to one device or to several: more do not copy faster

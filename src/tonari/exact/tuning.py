@@ -6,7 +6,7 @@ hold the values that are worth trying (``python -m benchmarks tune``).
 
 from tonari.core.units import MIB
 
-# Case: exact_cpu search-gauss-k10, graph-sift-f32 on cpu. Chosen on: not recorded.
+# Case: exact_cpu search-gauss-k10, graph-sift-f32 on cpu. Chosen on: an unrecorded machine.
 # The sizes of blocks of queries and slices of points.
 CHUNK_VALUES = 1 << 21  # packed values per slice: 256 queries take 10 ms at 100 GFLOP/s [1 << 19, 1 << 21, 1 << 23]
 SLICES_PER_THREAD = 2  # slices of points per thread, if packing a slice takes longer than scheduling it [1, 2, 4]
@@ -15,7 +15,7 @@ QUERY_BLOCK = 256  # queries that share a pass over the points, so that arithmet
 STREAM_BLOCKS = 4  # blocks of queries per thread that share each slice packed during the search [2, 4, 8]
 BLOCK_BYTES = 16 * MIB  # maximum memory for the survivors of one block of queries
 
-# Case: exact_cpu graph-sift-f32 on cpu. Chosen on: not recorded.
+# Case: exact_cpu graph-sift-f32 on cpu. Chosen on: an unrecorded machine.
 # For each instruction set, the minimum number of values (n x d) and of dimensions from which a self-join computes each
 # product once and uses it for both rows of the pair. Below either minimum, computing it twice is faster than keeping
 # the survivors of both rows.
@@ -24,12 +24,12 @@ JOIN_FROM["neon"] = JOIN_FROM["avx2"]  # not measured
 JOIN_BYTES = 112 * MIB  # bytes of the first survivor buffers of all active rows; more if the points are larger
 JOIN_GROWTH = 1 << 21  # survivors that all active rows together may have beyond their first buffers: 32 MiB
 
-# Case: exact_cpu search-gauss-k100 on cpu. Chosen on: not recorded.
+# Case: exact_cpu search-gauss-k100 on cpu. Chosen on: an unrecorded machine.
 # When thresholds are sampled, and when exact values of all candidates replace a finer screen for the last few rows.
 SAMPLE_FROM_K = 64  # minimum k for a sample: for smaller k, the first k points give as good a threshold [32, 64, 128]
 FEW_LEFT = 8  # maximum number of unproved rows for which exact values are faster than packing all points again
 
-# Case: exact_cpu one-query-1m on cpu. Chosen on: not recorded.
+# Case: exact_cpu one-query-1m on cpu. Chosen on: an unrecorded machine.
 # The sizes of native calls that compute exact values without a screen.
 DIRECT_SECONDS = 5e-3  # duration of one native call if there are enough queries
 DIRECT_POINTS = 8192  # minimum number of points in a slice that one native call searches [4096, 8192, 16384]
@@ -46,7 +46,7 @@ DIRECT_QUERIES = 16  # queries of a native call, which share each read of a poin
 WITHIN_SHARE = 0.5  # time of exact values of all pairs in a radius search, relative to a k-NN search [0.4, 0.5, 0.6]
 WITHIN_PACKED = 2.5e-5  # exact values replace a screen of packed points if they take fewer seconds than this
 
-# Case: exact_cpu graph-gist-960, search-gist-960 on cpu. Chosen on: not recorded.
+# Case: exact_cpu graph-gist-960, search-gist-960 on cpu. Chosen on: an unrecorded machine.
 # Contractions, looks, and the pilot that chooses them.
 CONTRACT_FROM = 4  # minimum ratio of all columns to contracted ones: contracted float32 is then no larger than int8
 PILOT_FROM_SECONDS = 0.4  # minimum seconds of a search with a pilot, which takes 0.1 s (quick test: 0.01 s) [0.2, 0.4]
@@ -59,7 +59,7 @@ SCATTERED = 1.8  # factor on the time of refining candidates of contracted rows:
 MOST_LEFT = 0.02  # maximum share of the points that a look before a screen of all columns may leave [0.01, 0.02, 0.04]
 EPILOGUE_COLUMNS = 32  # comparing the scores of a tile with thresholds takes as long as products of this many columns
 
-# Case: exact_cpu search-clustered-784, one-query-clustered-784 on cpu. Chosen on: not recorded.
+# Case: exact_cpu search-clustered-784, one-query-clustered-784 on cpu. Chosen on: an unrecorded machine.
 # In the order of clusters, a look that leaves a share s of the points leaves about MARKED_COMMON x s of the pairs
 # (query tile, point group); up to MARKED_SINGLE is added for candidates whose own nearest point is no candidate.
 MARKED_COMMON = 3
@@ -79,7 +79,7 @@ SPARE_PARTS = 1.5  # factor on the estimated number of parts into which a block 
 CENTRED_ROWS = 8_192
 CENTRED_VALUES = 1 << 21
 
-# Case: exact_cpu graph-half-zeros on cpu. Chosen on: not recorded.
+# Case: exact_cpu graph-half-zeros on cpu. Chosen on: an unrecorded machine.
 # The search for copies of rows that no answer can contain.
 COPIES_ROWS = 1024  # number of rows in the sample in which copies are counted first
 COPIES_PAIRS = 1 << 26  # minimum number of pairs (query, point) of a search that counts copies of rows

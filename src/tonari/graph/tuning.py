@@ -3,7 +3,7 @@
 Each group of numbers names the benchmark case that measures it (``python -m benchmarks tune graph``), if there is one.
 """
 
-# Case: nn_descent merge-100k on cpu. Chosen on: not recorded.
+# Case: nn_descent merge-100k on cpu. Chosen on: an unrecorded machine.
 # It decides whether a merge runs rounds of NN-Descent or compares every point with all points of the other graph.
 MERGE_SHARE = 0.5  # expected time of a merge by rounds, divided by that of a new graph of all points
 

@@ -6,16 +6,16 @@ Values in brackets are the alternatives that ``python -m benchmarks tune kdtree`
 
 from tonari.core.units import MIB
 
-# Case: kdtree magnitudes-d10, sift-d10 on cpu. Chosen on: not recorded.
+# Case: kdtree magnitudes-d10, sift-d10 on cpu. Chosen on: an unrecorded machine.
 # The size of leaves on the CPU.
 LEAF = 64  # target number of points per leaf [32, 64, 128]
 
-# Case: kdtree uniform-d3, sift-d5 on cpu. Chosen on: not recorded.
+# Case: kdtree uniform-d3, sift-d5 on cpu. Chosen on: an unrecorded machine.
 # Target number of points per leaf in few dimensions. Boxes exclude fewer points as the dimension grows, so that larger
 # leaves become better.
 LEAF_UP_TO = {3: 16, 5: 32}  # by dimensions [{3: 16, 5: 32}, {3: 32, 5: 32}, {3: 16, 5: 16}, {3: 32, 5: 64}]
 
-# Case: kdtree magnitudes-d10, uniform-d3 on cpu. Chosen on: not recorded.
+# Case: kdtree magnitudes-d10, uniform-d3 on cpu. Chosen on: an unrecorded machine.
 # The work of a task on the CPU.
 QUERY_BLOCK = 512  # queries per task: a few ms of work on data that suit a tree [128, 512, 2048]
 BLOCKS_PER_THREAD = 4  # fewest blocks per thread, so that all threads stay busy to the end [2, 4, 8]
@@ -23,7 +23,7 @@ ROUTED = 1 << 16  # queries per task of finding the leaf that contains each quer
 SLICE_VALUES = 1 << 26  # values read between two checks for Ctrl-C: some tens of ms [1 << 24, 1 << 26]
 ONE_BLOCK_PAIRS = 1 << 20  # most pairs for a radius search in one block on one thread, whose lists are in memory twice
 
-# Case: kdtree graph-d3 on cpu. Chosen on: not recorded.
+# Case: kdtree graph-d3 on cpu. Chosen on: an unrecorded machine.
 # Passes over the rows in a build on the CPU, which all threads share.
 RANGES_PER_THREAD = 4  # ranges of rows per thread in a pass of the build [2, 4, 8]
 RANGE_ROWS = 16_384  # minimum number of rows in a range [4_096, 16_384, 65_536]
@@ -37,7 +37,7 @@ BUILT_LATER = 2e-3  # longest expected build, in seconds, that is left to the fi
 # Not measured.
 POINT_SECONDS = 2e-9  # seconds for comparing a query with a point of a leaf
 
-# Case: gieseke2014 fig5-d10 on cpu. Chosen on: not recorded.
+# Case: gieseke2014 fig5-d10 on cpu. Chosen on: an unrecorded machine.
 # The buffered traversal on the CPU.
 BUFFERED_TIMES = 2  # relative size of leaves for the buffered traversal, which reads a leaf once for many queries
 BUFFERED_BLOCK_BYTES = 2 * MIB  # state of a thread's queries between rounds, to fit into the second-level cache
@@ -50,7 +50,7 @@ FIRST_STEP = 1 << 12  # queries of the first launch of a search
 STEP_SECONDS = 0.05  # seconds per launch: after a shorter one, later launches get more queries [0.02, 0.05, 0.1]
 STEP_GROWTH = 16  # most queries of a launch, as a multiple of the previous launch
 
-# Case: kdtree stream on cuda. Chosen on: not recorded.
+# Case: kdtree stream on cuda. Chosen on: an unrecorded machine.
 # Queries in host memory are copied in blocks: while one block is searched, the next is copied to the device and the
 # lists of the previous one are copied back. Four blocks hide most of the copying. Smaller blocks are searched more
 # slowly, because fewer of their queries share leaves in the caches.
@@ -58,7 +58,7 @@ MOST_HOST_BLOCK = 1 << 20  # most queries per block
 LEAST_HOST_BLOCK = 1 << 17  # fewest queries per block [1 << 16, 1 << 17, 1 << 18]
 HOST_BLOCKS = 4  # number of blocks of a search, unless the limits on their size require another number [2, 4, 8]
 
-# Case: kdtree build-d10 on cuda. Chosen on: not recorded.
+# Case: kdtree build-d10 on cuda. Chosen on: an unrecorded machine.
 # A program halves a node five times if its leaves have at most MOST_HALVED points. It reads the node's rows each time,
 # which takes longer than sorting keys if rows have more than MOST_HALVED_COLUMNS columns.
 MOST_HALVED = 128
@@ -66,12 +66,12 @@ MOST_HALVED_COLUMNS = 20  # [12, 20, 28]
 SPREAD_SEGMENTS = 16  # segments per program that finds dimensions of largest variance
 KEY_BLOCK = 1024  # points per program that computes sort keys [512, 1024, 2048]
 
-# Case: radius_cuda within-tree-d3 on cuda. Chosen on: not recorded.
+# Case: radius_cuda within-tree-d3 on cuda. Chosen on: an unrecorded machine.
 # Radius searches on CUDA, which first count the hits of some queries, the pilot.
 PILOT_QUERIES = 4096  # queries of the pilot; a search of fewer than two times this number counts all hits instead
 ROOM_BYTES = 1 << 30  # maximum memory reserved for the hits of all queries; part of it stays unused
 
-# Case: gieseke2014 fig5-d10 on cuda. Chosen on: not recorded.
+# Case: gieseke2014 fig5-d10 on cuda. Chosen on: an unrecorded machine.
 # The last queries of the buffered traversal on CUDA, which are left to the walk.
 WALKED_SHARE = 100  # the number of all queries, divided by the number of last queries that the walk answers
 WALKED_ALONE = 1 << 17  # fewest last queries that the walk answers: 0.4 ms, 3 ns each

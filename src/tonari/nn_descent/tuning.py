@@ -16,7 +16,7 @@ BLOCK = 256  # rows per task of a round [128, 256, 512]
 TRAINED = 16  # training points of k-means per cluster [8, 16, 32]
 KMEANS_ITERS = 1  # iterations of k-means [1, 2]
 
-# Case: nn_descent sift-100k, curve-gaussian on cpu. Chosen on: not recorded.
+# Case: nn_descent sift-100k, curve-gaussian on cpu. Chosen on: an unrecorded machine.
 # The candidates of a round: with 16 + 16 hubs, 15 or 31 entries per hub make just under 512 or 1024 candidates, which a
 # CUDA device sorts at once.
 HUBS = 16  # neighbours whose lists a point reads in a round [8, 16, 24]
@@ -24,7 +24,7 @@ REVERSE = 16  # reverse neighbours whose lists a point reads in a round [8, 16, 
 NEIGHBORS_PER_HUB = 31  # entries that a point reads from the list of each hub [15, 31, 47]
 WIDTH = 384  # most points not in its list that a point is compared with in a round [192, 384, 768]
 
-# Case: nn_descent sift-100k, curve-gaussian on cpu. Chosen on: not recorded.
+# Case: nn_descent sift-100k, curve-gaussian on cpu. Chosen on: an unrecorded machine.
 # Blocks and tasks of a start on the CPU, and the precision of its scores.
 NEAR_CLUSTERS = 8  # near clusters found for each point [4, 8, 16]
 POINT_BLOCK = 32  # most points per block; all points of a block are compared with the same clusters [16, 32, 64]
@@ -70,13 +70,13 @@ TRANSFORMED_VALUES = 1 << 20  # values of rows that are transformed in one step
 SCALE_ROWS = 8_192  # sampled rows that determine the centre and the scale of float64 points
 TERM_ROWS = 1 << 14  # rows per task that computes terms of points
 
-# Case: nn_descent curve-gaussian on cpu. Chosen on: not recorded.
+# Case: nn_descent curve-gaussian on cpu. Chosen on: an unrecorded machine.
 # The run has stalled if each of the last STILL_ROUNDS rounds changed less than the share STILL of all neighbours or, in
 # a merge, of the neighbours of the smaller side.
 STILL = 1e-3
 STILL_ROUNDS = 2
 
-# Case: nn_descent curve-gaussian on cpu. Chosen on: not recorded.
+# Case: nn_descent curve-gaussian on cpu. Chosen on: an unrecorded machine.
 # The number of rounds, and with it the time, doubles with every DOUBLING_DIMENSIONS above EASY_DIMENSIONS: 100,000
 # Gaussian points of 8 to 32 dimensions took 1, 2, 4 and 8 rounds at intrinsic dimensions of about 8, 12, 15 and 17.5.
 EASY_DIMENSIONS = 12.0
@@ -91,7 +91,7 @@ ROW_SECONDS = 4e-5  # seconds per row on one thread, for a few hundred rows; lim
 LEAST_SLAB = 1 << 15  # fewest points per slab in the search for true neighbours; smaller slabs have much overhead
 LEAST_TRUTH_BYTES = 256 * MIB  # minimum memory of the search for true neighbours; with less, it would be very slow
 
-# Case: nn_descent sift-1m on cuda. Chosen on: not recorded.
+# Case: nn_descent sift-1m on cuda. Chosen on: an unrecorded machine.
 # Numbers on CUDA that differ from the CPU's.
 CLUSTER_ON_CUDA = 256  # mean points per cluster [128, 256, 512]
 LEAST_BLOCK_ON_CUDA = 1 << 13  # fewest rows per block, as fewer leave the device idle [1 << 12, 1 << 13, 1 << 14]
@@ -102,7 +102,7 @@ TRAINED_ON_CUDA = 48  # training points of k-means per cluster [24, 48, 96]
 KMEANS_ITERS_ON_CUDA = 4  # iterations of k-means [2, 4, 8]
 BLOCKS_ON_CUDA = 80  # blocks of a round, as far as the limits on their rows allow; a block takes little memory
 
-# Case: nn_descent sift-1m on cuda. Chosen on: not recorded.
+# Case: nn_descent sift-1m on cuda. Chosen on: an unrecorded machine.
 # Blocks and tiles of a start on CUDA, and of sorting for reverse lists.
 SCORES_OF_A_PAIR = 16  # fewest members kept per pair of a point and a near cluster [8, 16, 32]
 USUAL_PROBES = 16  # near clusters per point at which a block of a start has as many points as a block of a round

@@ -18,7 +18,7 @@ SHORT_ROW_SECONDS = 1e-8  # seconds of one thread for each short row, whatever i
 SHORT_VALUE_SECONDS = 1.1e-9  # seconds of one thread for each value of a short row
 SHORT_SELECTED_SECONDS = 2e-9  # seconds of one thread for each value selected from a short row
 
-# Case: select bars-8192x32768-k64, bars-8192x32768-k1024 on cpu. Chosen on: not recorded.
+# Case: select bars-8192x32768-k64, bars-8192x32768-k1024 on cpu. Chosen on: an unrecorded machine.
 # The size of a chunk of rows, which one thread selects from in one native call.
 SLICE_SECONDS = 0.02  # duration of one native call: Ctrl-C takes effect after it [0.005, 0.02, 0.08]
 FIRST_VALUES = 1 << 17  # values in a thread's first chunk, which takes tens of µs to ms [1 << 15, 1 << 17, 1 << 19]
@@ -32,11 +32,11 @@ MERGE_BLOCK = 1 << 20  # candidates that are merged in one step, so that tempora
 LEAST_PART = 1 << 16  # minimum columns of a part: with shorter parts, the second selection costs too much
 PART_OVER_K = 8  # minimum columns of a part as a multiple of k, so that few candidates reach the second selection
 
-# Case: select topk on cuda. Chosen on: not recorded.
+# Case: select topk on cuda. Chosen on: an unrecorded machine.
 # In smaller inputs, kernel launches take most of the time.
 FEW_VALUES = 1 << 21  # an input of at most this many values is read several times in the time of one launch
 
-# Case: select bars-2048x131072-k10, bars-16x16777216-k1024 on cuda. Chosen on: not recorded.
+# Case: select bars-2048x131072-k10, bars-16x16777216-k1024 on cuda. Chosen on: an unrecorded machine.
 # Method "threshold" on a GPU: the sample of a row, and the compaction of its survivors.
 DEVIATIONS = 4.5  # z: margin of rank and capacity, in standard deviations of the number of survivors [4.0, 4.5, 5.0]
 SAMPLE_RUN = 8  # adjacent values per sample: one 32-byte sector of float32 [4, 8, 16]
@@ -47,14 +47,14 @@ COMPACT_WARPS = 1  # warps of a program that compacts: one warp needs no synchro
 COMPACT_THREAD_BYTES = 32  # bytes that a thread loads at once during compaction [16, 32, 64]
 COMPACT_PROGRAMS = 8192  # minimum number of programs that compact, if the rows are long enough [4096, 8192, 16384]
 
-# Case: select bars-1x16777216-k10, bars-4x16777216-k1024 on cuda. Chosen on: not recorded.
+# Case: select bars-1x16777216-k10, bars-4x16777216-k1024 on cuda. Chosen on: an unrecorded machine.
 # If rows are few and long, the whole GPU waits for a row that falls back to radix selection. To make that rarer,
 # samples are then single values, so that runs of equal values do not distort them, and values are compared with the
 # threshold exactly, so that zeros of both signs do not cause additional survivors.
 FEW_ROWS = 64
 LONG_ROW = 1 << 20
 
-# Case: select topk on cuda. Chosen on: not recorded.
+# Case: select topk on cuda. Chosen on: an unrecorded machine.
 # If one program per row would not keep a GPU busy, several programs share a row, in parts of some tiles. A row of few
 # tiles is not shared, because the additional launches would take as long as one program.
 RADIX_TILE = 2048  # values that a program reads in one step [1024, 2048, 4096]
@@ -66,7 +66,7 @@ SORTED_RUN = 2048  # pairs per sorted run of survivors
 MERGE_TILE = 512  # positions that a program fills when two runs are merged [256, 512, 1024]
 SCRATCH_BYTES = 1 << 30  # bytes of scratch memory of one block of rows
 
-# Case: tang2015 table-I on cuda. Chosen on: not recorded.
+# Case: tang2015 table-I on cuda. Chosen on: an unrecorded machine.
 # Methods "hierarchical" and "bitonic" on a GPU.
 BUILD_TILE = 4096  # entries that a program of "hierarchical" reads to compute minima
 BUILD_WIDTH = 1024  # maximum number of members of one group that a program of "hierarchical" reads at once
@@ -82,7 +82,7 @@ LIST_LENGTHS = (16, 32, 64, 256, 1024)  # padded lengths of the lists that a net
 LIST_ENTRIES = 512  # minimum number of entries per program that sorts lists
 LONG_LIST_BYTES = 1 << 28  # scratch memory for sorting a batch of long lists
 
-# Case: select few-16x131072-k1024, few-1x1048576-k2048 on cuda. Chosen on: not recorded.
+# Case: select few-16x131072-k1024, few-1x1048576-k2048 on cuda. Chosen on: an unrecorded machine.
 # Few long rows are cut into parts, each held by one program.
 PARTS_ROWS = 64  # maximum number of rows of a matrix whose rows are cut into parts
 PARTS_COLUMNS = 1 << 20  # maximum length of rows that are cut into parts

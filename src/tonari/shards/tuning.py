@@ -3,7 +3,7 @@
 Each group of numbers names the benchmark case that measures it (``python -m benchmarks tune shards``), if there is one.
 """
 
-# Case: shards 10m-clusters on cuda. Chosen on: not recorded.
+# Case: shards 10m-clusters on cuda. Chosen on: an unrecorded machine.
 # These numbers determine the overlapping shards of the route "clusters" (routes/dealing.py).
 COPIES = 2.2  # expected mean number of shards that contain a row, for the plan; the build determines the actual number
 MOST_SHARDS = 2 * COPIES  # most shards of equal size to try, as a multiple of n / rows per shard

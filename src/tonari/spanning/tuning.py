@@ -4,7 +4,7 @@ Each group of numbers names the benchmark case that measures it (``python -m ben
 one; brackets contain the values that were tried.
 """
 
-# Case: spanning blobs, cube on cpu. Chosen on: not recorded.
+# Case: spanning blobs, cube on cpu. Chosen on: an unrecorded machine.
 # The size of each search in Boruvka's rounds (boruvka.py).
 ENTRIES = 1 << 22  # entries of the lists that one search returns [1 << 20, 1 << 22]
 FIRST_ASKED = 64  # points of a large component that take part in its first search [16, 64, 256]

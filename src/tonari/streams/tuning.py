@@ -4,7 +4,7 @@ The comment above a group names the benchmark cases that time it, and the machin
 Values in brackets are the alternatives that ``python -m benchmarks tune streams`` times.
 """
 
-# Case: kdtree stream on cpu. Chosen on: not recorded.
+# Case: kdtree stream on cpu. Chosen on: an unrecorded machine.
 # The size of chunks in searches for the k nearest.
 CHUNK_BYTES = 128 << 20  # bytes of queries and results per chunk, at which the fixed cost of a search is negligible
 FIRST_ROWS = 8192  # rows of the first chunk, which shows how fast a search is

@@ -6,7 +6,7 @@ Each group of numbers begins with the benchmark cases that measure it, and the G
 
 from tonari.core.units import MIB
 
-# Case: exact_cuda search-k10, graph-sift on cuda. Chosen on: not recorded.
+# Case: exact_cuda search-k10, graph-sift on cuda. Chosen on: an unrecorded machine.
 # Programs of the screens by matrix products.
 RESIDENT_PROGRAMS = 2  # programs that a multiprocessor runs at once if queries stay in shared memory
 HOPPER_ROWS = 256  # queries per program of the kernel for Hopper (all_minima_hopper.py)
@@ -16,7 +16,7 @@ MOST_ROUNDS = 4  # maximum number of rounds into which work is divided; a round 
 LEAST_BLOCKS = 4  # minimum number of blocks of points per program, so that its pipeline fills
 UNEVEN = 5.0  # a segment of a list has slots for its expected entries plus this many standard deviations
 
-# Case: exact_cuda graph-sift, graph-gauss on cuda. Chosen on: not recorded.
+# Case: exact_cuda graph-sift, graph-gauss on cuda. Chosen on: an unrecorded machine.
 # The screen of graphs (screens/mirrored.py).
 MIRRORED_ROWS = 256  # rows of a tile if the rows are streamed, too: a multiple of POINT_TILE
 MIRRORED_STAGES = 4  # steps of columns that a program of a graph's screen buffers
@@ -35,7 +35,7 @@ ODDS = 1e-4  # maximum probability that a threshold is too low, and that a list 
 LEAST_SAMPLE = 4096  # minimum number of points in a sample
 LARGEST_MEAN = 100.0  # most expected nearest points in a sample: more do not improve thresholds, and sums underflow
 
-# Case: exact_cuda search-k10 on cuda. Chosen on: not recorded.
+# Case: exact_cuda search-k10 on cuda. Chosen on: an unrecorded machine.
 # When a screen makes lists, and how batches are scheduled.
 HOPPER_BYTES = 256  # packed rows of this many bytes have a kernel for Hopper, which lists groups below a threshold
 LEAST_ROWS = 512  # minimum number of queries for lists: minima of fewer queries are written quickly, by more programs
@@ -43,17 +43,17 @@ LEAST_STRIDE = 8  # minimum stride of a sample: it takes too much time to screen
 STRAGGLERS = 128  # number of rows retried before the host knows which are unproved, if few rows may be unproved
 IN_FLIGHT = 2  # maximum number of batches in flight: with more, Ctrl-C and the progress bar would lag behind
 
-# Case: exact_cuda graph-sift, graph-gauss on cuda. Chosen on: not recorded.
+# Case: exact_cuda graph-sift, graph-gauss on cuda. Chosen on: an unrecorded machine.
 # Samples and batches of the screen of graphs.
 NOTED_COST = 48.0  # cost of one more slot in a list of a graph, which earlier batches fill by atomic operations
 MIRRORED_LONGER = 2  # factor on the queries per batch of a graph: its screens are short compared with their launches
 
-# Case: exact_cuda search-d16, search-d32 on cuda. Chosen on: not recorded.
+# Case: exact_cuda search-d16, search-d32 on cuda. Chosen on: an unrecorded machine.
 # Up to this many columns the first precision is "split": products are then a small part of the screen, and float16
 # would leave many rows for a second precision. 8-bit integers are exact in float16.
 SPLIT_FIRST = 16
 
-# Case: exact_cuda graph-960, graph-sift on cuda. Chosen on: not recorded.
+# Case: exact_cuda graph-960, graph-sift on cuda. Chosen on: an unrecorded machine.
 # The screen of wide rows on Hopper (screens/wide_rows.py).
 WIDE_ROWS = 64  # queries in a tile of the screen of wide rows
 WIDE_WARPS = 4  # warps of a program of the screen of wide rows
@@ -66,7 +66,7 @@ TALL = (128, 8, 240)  # rows, warps and registers of a tall tile: two warpgroups
 # float16, but points take as long to load.
 TALL_TO = 1152
 
-# Case: exact_cuda search-k10, search-k64 on cuda. Chosen on: not recorded.
+# Case: exact_cuda search-k10, search-k64 on cuda. Chosen on: an unrecorded machine.
 # Programs that pack rows, choose groups, compute thresholds and certify answers.
 SEGMENTS = 256  # segments of a list that a program reads at once: most lists have fewer, and so share one kernel
 THRESHOLD_ROWS = 256  # rows per program that computes thresholds
@@ -76,7 +76,7 @@ POINT_WARPS = 16  # warps of a program that packs a tile of points
 QUERY_ROWS = 16  # queries that a program packs: fewer than points, so that small searches also fill the GPU
 QUERY_WARPS = 4  # warps of a program that packs queries
 
-# Case: exact_cuda contracted-topics, contracted-graph-gist on cuda. Chosen on: not recorded.
+# Case: exact_cuda contracted-topics, contracted-graph-gist on cuda. Chosen on: an unrecorded machine.
 # Searches of contracted rows in p coordinates (screens/contracted.py, attempts/contracted.py).
 LIMIT_SLOTS = 1024  # slots of a row's list, or minima of a row, that are compared with limits in one step
 LIMIT_MEMBERS = 128  # members of near groups whose contracted rows are compared with limits in one step
@@ -123,7 +123,7 @@ FEW_WARPS = 4  # warps of a program of few_finish.py
 FEW_REGISTERS = 255  # registers per thread of few_finish.py: programs are few, so each may use all that it needs
 FEW_SURVEYED = 1024  # maximum number of tiles for FEW_WARPS warps; more tiles are surveyed by twice as many warps
 
-# Case: exact_cuda hard-copies, hard-copies-16 on cuda. Chosen on: not recorded.
+# Case: exact_cuda hard-copies, hard-copies-16 on cuda. Chosen on: an unrecorded machine.
 # The search for copies of rows that no answer can contain (rows/copies.py).
 COPIES_LEFT = 256  # if the first level leaves this many rows unproved, the search looks for copies of points
 COPIES_SECONDS = 0.1  # minimum seconds of a search that first looks for copies of rows, for a few milliseconds
@@ -157,7 +157,7 @@ HELD_BYTES = 1 << 29  # maximum planned bytes of all stored CUDA graphs: at most
 LARGEST_BYTES = 3 << 27
 LONGEST_SECONDS = 0.1  # maximum seconds of a search that is stored as a CUDA graph
 
-# Case: exact_cuda contracted-topics, contracted-patches on cuda. Chosen on: not recorded.
+# Case: exact_cuda contracted-topics, contracted-patches on cuda. Chosen on: an unrecorded machine.
 # The directions of a contraction, and whether it is worth its time.
 FORM_DIMS = (32, 64, 128, 256)  # numbers of coordinates among which a pilot chooses
 FORM_PILOT_ROWS = 128  # pilot rows: rows that a pilot compares with all points to choose the coordinates
@@ -204,7 +204,7 @@ CODED_LEFT = (16, 64)  # possible numbers of rows of a first retry: if fewer row
 CODED_MULTIPROCESSORS = 160  # memory for lists is planned for this many multiprocessors; with fewer, lists are shorter
 CODED_BATCH = 8192  # maximum number of queries in a batch: its rows are read while the next batch is screened
 
-# Case: exact_cuda small, search-k10 on cuda. Chosen on: not recorded.
+# Case: exact_cuda small, search-k10 on cuda. Chosen on: an unrecorded machine.
 # Results are correct with any centre and scale, because error bounds are measured; so a sample determines them.
 CENTRE_ROWS = 8192  # maximum number of rows in the sample that determines centre and scale
 CENTRE_VALUES = 2**20  # maximum number of values in the sample for centre and scale, so that small searches stay fast
@@ -213,7 +213,7 @@ CENTRE_PROGRAMS = 256  # programs that read the sample for centre and scale: two
 CENTRE_TILE = {"ROWS": 32, "COLUMNS": 32}  # rows and columns of the sample that a program adds in one step
 SETTLE_TILE = {"PARTS": 32, "COLUMNS": 128}  # partial sums and columns that are added in one step
 
-# Case: exact_cuda search-k10, search-k256 on cuda. Chosen on: not recorded.
+# Case: exact_cuda search-k10, search-k256 on cuda. Chosen on: an unrecorded machine.
 # Programs that refine candidates. By default, the code of ptxas uses fewer registers, but waits for the loads of every
 # step. With REFINE_REGISTERS, it issues the loads of four steps at once.
 REFINE_UNIT = 4  # maximum number of elements per load of a row: with 16 columns per step, four threads share a row
@@ -223,13 +223,13 @@ DIVIDING_CANDIDATES = 8  # candidates that a warp refines if the metric's terms 
 REFINE_REGISTERS = 96  # registers per thread of programs that refine aligned rows
 CENTRED_REGISTERS = 128  # registers per thread of programs that refine by metrics that subtract means
 
-# Case: exact_cuda search-k10-half, search-k10-noise on cuda. Chosen on: not recorded.
+# Case: exact_cuda search-k10-half, search-k10-noise on cuda. Chosen on: an unrecorded machine.
 # The test for integers of one byte (rows/bytes.py).
 BYTES_SECONDS = 3e-3  # minimum seconds of a search that first tests for integers of one byte: often in 0.05 ms
 BYTES_SAMPLE = 8192  # rows of the sample that is tested before all rows are packed
 BYTES_LOOKED = 4  # rows that the host tests for 8-bit integers before a sample is tested, which takes 4 times as long
 
-# Case: exact_cuda hard-offset-1e3, hard-tight on cuda. Chosen on: not recorded.
+# Case: exact_cuda hard-offset-1e3, hard-tight on cuda. Chosen on: an unrecorded machine.
 # The number of groups refined per row (screens/widths.py). A search of at least PILOT_BATCHES batches first determines
 # on PILOT_ROWS rows which number takes the least time, up to WIDEST times the planned number.
 PILOT_BATCHES = 8
@@ -247,7 +247,7 @@ OF_ATTEMPT = 1 << 30
 OF_PAIR = 96
 LEAST_OF_SUBSETS = 1 << 15  # minimum number of points for searches among subsets; fewer soon have exact values
 
-# Case: exact_cuda hard-offset-1e6, hard-tight on cuda. Chosen on: not recorded.
+# Case: exact_cuda hard-offset-1e6, hard-tight on cuda. Chosen on: an unrecorded machine.
 # Retries in int8 (attempts/as_bytes.py) and in neighbourhoods (attempts/retries/nearby.py).
 AS_BYTES_PRODUCTS = 1 << 34  # minimum number of values (unproved rows x points x columns) for a retry in int8
 AS_BYTES_BESIDE = 3  # groups that int8 refines in addition to k: that of the row itself in a graph, and a few with ties
@@ -262,7 +262,7 @@ NEARBY_SCREEN = 1 << 40  # minimum values that a neighbourhood saves if its rows
 NEARBY_OF_ROUND = 8  # a round must save this many times the values that a neighbourhood must save
 NEARBY_SAMPLE = 4096  # number of points by which are_inseparable (attempts/retries/nearby.py) decides
 
-# Case: radius_cuda within-gauss-d128, within-sift-d128 on cuda. Chosen on: not recorded.
+# Case: radius_cuda within-gauss-d128, within-sift-d128 on cuda. Chosen on: an unrecorded machine.
 # Searches within a radius (attempts/within.py).
 WITHIN_FIRST_ROWS = 1024  # queries of the first batch, which measures the lengths of lists with room for all groups
 WITHIN_USUAL = 0.99  # share of the first batch's rows whose lists must fit into the length chosen for later batches
@@ -273,7 +273,7 @@ WITHIN_HARD = 1 / 512
 WITHIN_FEWEST_HARD = 32  # minimum number of groups that a row lists if it is screened again at the next precision
 WITHIN_WORTH = 0.5  # the next precision is not used any more if it leaves more than this share of the groups
 
-# Case: exact_cuda host-routes on cuda. Chosen on: not recorded.
+# Case: exact_cuda host-routes on cuda. Chosen on: an unrecorded machine.
 # HOST_MEMBERS is the number of candidates that a thread of the CPU refines in one task: they take at most a
 # millisecond, or a second if each is read from disk. HOST_LEAST_MEMBERS candidates take longer than starting a thread.
 HOST_MEMBERS = 1 << 13
@@ -287,7 +287,7 @@ PACKED_AT_ONCE = 256 * MIB  # bytes of original rows that are on the device at o
 REFINE_SCRATCH_BYTES = 1 << 28  # scratch memory of refine_groups, except that a single row may need more
 FORM_VALUES = 2**24  # float64 values of form rows in memory at once
 
-# Case: exact_cuda cold-graph on cuda. Chosen on: not recorded.
+# Case: exact_cuda cold-graph on cuda. Chosen on: an unrecorded machine.
 # The first retry of a long search takes at least this many rows: less than a millisecond, by kernels that are compiled
 # with those of the first attempt. Compiling other kernels for fewer rows would take seconds.
 RETRIED = 512
