@@ -119,6 +119,7 @@ FORMATS = {
     ),
     "missing/plan.py": "_PAIR",
     "missing/products.py": "ALL _UNDERFLOW",
+    "nn_descent/cpu/short_rows.py": "ROUNDING TINY",
     "nn_descent/cuda/form.py": "STEP SHORT _LARGEST",
     "nn_descent/cuda/near_clusters.py": "QUERIES CENTRES",
     "nn_descent/cuda/random_entries.py": "_BLOCK _WORD",

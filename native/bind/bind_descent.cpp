@@ -29,9 +29,10 @@ struct BoundRound {
   DescentRound round;
   Rows points;
   Entries entries, behind;
-  std::optional<Terms> terms;
+  std::optional<Terms> terms, shorts;
   std::optional<Numbers> order;
-  NewEntries kept, indices;
+  std::optional<NewEntries> kept;
+  NewEntries indices;
   Output distances;
   Sums sums;
 };
@@ -125,9 +126,10 @@ void bind_descent(Module& module) {
       .def(
           "__init__",
           [](BoundRound* self, const std::string& isa, const std::string& metric, const Rows& points,
-             std::optional<Terms> terms, const Entries& entries, const Entries& behind, std::int64_t hubs,
-             std::int64_t breadth, std::int64_t width, std::int64_t boundary, std::optional<Numbers> order,
-             const NewEntries& kept, const Output& distances, const NewEntries& indices, const Sums& sums) {
+             std::optional<Terms> terms, std::optional<Terms> shorts, double scale, double error,
+             const Entries& entries, const Entries& behind, std::int64_t hubs, std::int64_t breadth, std::int64_t width,
+             std::int64_t boundary, std::optional<Numbers> order, std::optional<NewEntries> kept,
+             const Output& distances, const NewEntries& indices, const Sums& sums) {
             const Metric chosen = metric_named(metric);
             const DescentRound round = descent_round(isa_named(isa));
             const bool doubles = is_double("distances", distances.dtype());
@@ -148,14 +150,24 @@ void bind_descent(Module& module) {
             require(terms.has_value() || !has_terms(chosen, rows.dtype),
                     "terms are None, expected those of point_terms() for this metric");
             if (terms) check_shape("terms", *terms, {n, 2});
+            if (shorts) {
+              require(is_euclidean(chosen), "shorts are given, expected None for this metric");
+              check_shape("shorts", *shorts, {n, static_cast<std::int64_t>(shorts->shape(1))});
+              require(scale > 0 && error >= 0, "scale and error are not positive");
+            }
             if (order) check_shape("order", *order, {n});
-            check_shape("kept", kept, {n, list});
+            if (kept) check_shape("kept", *kept, {n, list});
             check_shape("distances", distances, {n, k});
             check_shape("indices", indices, {n, k});
             check_shape("sums", sums, {n});
             const DescentTask task{.metric = chosen,
                                    .points = rows,
                                    .terms = terms ? terms->data() : nullptr,
+                                   .shorts = shorts ? ShortRows{.rows = shorts->data(),
+                                                                .columns = static_cast<std::int64_t>(shorts->shape(1)),
+                                                                .scale = scale,
+                                                                .error = error}
+                                                    : ShortRows{},
                                    .list = list,
                                    .hubs = hubs,
                                    .reverse = reverse,
@@ -167,7 +179,7 @@ void bind_descent(Module& module) {
                                    .behind = behind.data(),
                                    .order = order ? order->data() : nullptr,
                                    .double_output = doubles,
-                                   .kept = kept.data(),
+                                   .kept = kept ? kept->data() : nullptr,
                                    .distances = distances.data(),
                                    .indices = indices.data(),
                                    .sums = sums.data()};
@@ -175,13 +187,24 @@ void bind_descent(Module& module) {
               Unlocked unlocked;
               check_round(task, entries, behind, order);
             }
-            new (self) BoundRound{task, round,   points,    entries, behind, std::move(terms), std::move(order),
-                                  kept, indices, distances, sums};
+            new (self) BoundRound{task,
+                                  round,
+                                  points,
+                                  entries,
+                                  behind,
+                                  std::move(terms),
+                                  std::move(shorts),
+                                  std::move(order),
+                                  std::move(kept),
+                                  indices,
+                                  distances,
+                                  sums};
           },
           nb::arg("isa"), nb::arg("metric"), nb::arg("points").noconvert(), nb::arg("terms").noconvert().none(),
-          nb::arg("entries").noconvert(), nb::arg("behind").noconvert(), nb::arg("hubs"), nb::arg("breadth"),
-          nb::arg("width"), nb::arg("boundary"), nb::arg("order").noconvert().none(), nb::arg("kept").noconvert(),
-          nb::arg("distances").noconvert(), nb::arg("indices").noconvert(), nb::arg("sums").noconvert())
+          nb::arg("shorts").noconvert().none(), nb::arg("scale"), nb::arg("error"), nb::arg("entries").noconvert(),
+          nb::arg("behind").noconvert(), nb::arg("hubs"), nb::arg("breadth"), nb::arg("width"), nb::arg("boundary"),
+          nb::arg("order").noconvert().none(), nb::arg("kept").noconvert().none(), nb::arg("distances").noconvert(),
+          nb::arg("indices").noconvert(), nb::arg("sums").noconvert())
       .def(
           "run",
           [](const BoundRound& self, std::int64_t begin, std::int64_t end) {

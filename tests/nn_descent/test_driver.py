@@ -50,7 +50,7 @@ class Scripted(ReferenceBackend):
         self.every = reference.brute(points, points, plan.n - 1, plan.metric, self_ids=np.arange(plan.n))
         self.truth = Neighbors(*(np.ascontiguousarray(part[:, : plan.k]) for part in self.every))
 
-    def round(self, entries: Any, boundary: int | None = None, *, light: bool = False) -> Round:
+    def round(self, entries: Any, boundary: int | None = None, *, light: bool = False, last: bool = False) -> Round:
         right, k = next(self.script), self.plan.k
         found = Neighbors(
             *(np.hstack([part[:, :right], part[:, self.plan.n - 1 - k + right :]]) for part in self.every)
@@ -74,7 +74,7 @@ def test_it_stops_as_soon_as_the_recall_is_there() -> None:
     assert (report.reached, report.target, report.start) == (True, 0.9, "clusters")
     assert (report.estimate.low, report.estimate.rows, report.estimate.k) == (1.0, 600, 10)
     assert_same_neighbors(found, steps.truth)
-    assert steps.searched == [600, STARTED]  # the sample and rows for the start, once; nothing to fill
+    assert steps.searched == [STARTED, 600]  # rows for the start and the sample, once; nothing to fill
     assert 0 < report.seconds < 60
 
 
@@ -148,7 +148,7 @@ def test_a_light_round_is_added_where_little_is_missing(
     seen = []
 
     class Watched(Scripted):
-        def round(self, entries: Any, boundary: int | None = None, *, light: bool = False) -> Round:
+        def round(self, entries: Any, boundary: int | None = None, *, light: bool = False, last: bool = False) -> Round:
             seen.append(light)
             return super().round(entries, boundary, light=light)
 
@@ -161,7 +161,7 @@ class Short(Scripted):
 
     rows: Any = slice(None)
 
-    def round(self, entries: Any, boundary: int | None = None, *, light: bool = False) -> Round:
+    def round(self, entries: Any, boundary: int | None = None, *, light: bool = False, last: bool = False) -> Round:
         made = super().round(entries, boundary, light=light)
         made.found.indices[self.rows, 7:], made.found.distances[self.rows, 7:] = MISSING, np.inf
         return made
@@ -227,7 +227,7 @@ def test_missing_neighbours_are_searched_and_count() -> None:
         warnings.simplefilter("error")
         found, report = build(steps, plan)
     assert_same_neighbors(found, steps.truth)
-    assert steps.searched == [600, STARTED, 600]
+    assert steps.searched == [STARTED, 600, 600]
     assert report.estimate.low == 1.0
 
 
@@ -236,7 +236,7 @@ def test_only_rows_that_miss_one_are_searched() -> None:
     steps = Short(POINTS, plan, [10])
     steps.rows = [7, 90]
     found, report = build(steps, plan)
-    assert steps.searched == [600, STARTED, 2]
+    assert steps.searched == [STARTED, 600, 2]
     assert_same_neighbors(found, steps.truth)
     assert report.estimate.by_index == 1.0
 
@@ -249,7 +249,7 @@ def test_entries_and_a_boundary_reach_the_steps() -> None:
         def start(self, kind: str) -> Any:
             raise AssertionError("a start that nobody asked for")
 
-        def round(self, entries: Any, boundary: int | None = None, *, light: bool = False) -> Round:
+        def round(self, entries: Any, boundary: int | None = None, *, light: bool = False, last: bool = False) -> Round:
             seen.append((entries, boundary, light))
             return super().round(entries, boundary, light=light)
 
@@ -305,7 +305,7 @@ class OnTensors:
     def start(self, kind: str, known: Any = None) -> Any:
         return self.torch.from_numpy(self._steps.start(kind))
 
-    def round(self, entries: Any, boundary: int | None = None, *, light: bool = False) -> Round:
+    def round(self, entries: Any, boundary: int | None = None, *, light: bool = False, last: bool = False) -> Round:
         made = self._steps.round(entries.numpy(), boundary, light=light)
         return made._replace(entries=entries, found=self._tensors(made.found))
 

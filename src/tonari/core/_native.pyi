@@ -292,9 +292,9 @@ def point_terms(metric: str, points: _Array, begin: int, end: int, terms: _Float
 
 class DescentRound:
     def __init__(
-        self, isa: str, metric: str, points: _Array, terms: _Float32 | None, entries: _Int32, behind: _Int32, hubs: int,
-        breadth: int, width: int, boundary: int, order: _Int32 | None, kept: _Int32, distances: _Array, indices: _Int32,
-        sums: _Float64,
+        self, isa: str, metric: str, points: _Array, terms: _Float32 | None, shorts: _Float32 | None, scale: float,
+        error: float, entries: _Int32, behind: _Int32, hubs: int, breadth: int, width: int, boundary: int,
+        order: _Int32 | None, kept: _Int32 | None, distances: _Array, indices: _Int32, sums: _Float64,
     ) -> None: ...  # fmt: skip
     def run(self, begin: int, end: int) -> int: ...
 

@@ -19,15 +19,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tonari.core import _native
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
+from tonari.exact.cpu.rows.contraction import Arrangement
 from tonari.exact.cpu.rows.prepared import PreparedPoints
 from tonari.exact.cpu.search import search_prepared
 from tonari.exact.planning.planner import plan_on_cpu
 from tonari.exact.report import Report
 from tonari.metrics.problem import make_problem
 
-__all__ = ["PreparedPoints", "Report", "neighbors", "search_prepared"]
+__all__ = ["PreparedPoints", "Report", "neighbors", "neighbors_by_contraction", "search_prepared"]
 
 
 def neighbors(
@@ -73,3 +75,21 @@ def neighbors(
     plan = plan_on_cpu(problem)
     prepared = PreparedPoints(points, plan, progress)
     return search_prepared(queries, prepared, plan, self_ids=self_ids, progress=progress)[0]
+
+
+def neighbors_by_contraction(
+    queries: npt.NDArray[Any],
+    points: npt.NDArray[Any],
+    k: int,
+    form: _native.Form,
+    *,
+    metric: str,
+    self_ids: npt.NDArray[np.int64],
+    threads: int,
+) -> Neighbors:
+    """Find the same neighbours as :func:`neighbors` by a screen of the columns of a contracted form of the points."""
+    sizes = (len(points), len(queries), points.shape[1], k)
+    problem = make_problem(*sizes, dtype=points.dtype, metric=metric, threads=threads)
+    plan = plan_on_cpu(problem, form_dim=form.columns, precisions=("float32",))
+    prepared = PreparedPoints(points, plan, made=Arrangement(form, form.columns))
+    return search_prepared(queries, prepared, plan, self_ids=self_ids)[0]

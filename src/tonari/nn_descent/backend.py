@@ -18,7 +18,7 @@ class Round(NamedTuple):
     entries
         The input of the next round. With the update "pull": int32 of shape (n, list_size), see ``entries.py``; rows
         ascend by (returned value, id), and missing entries are at the end. With "gnnd": `Lists` of
-        ``papers/cuda/gnnd.py``.
+        ``papers/cuda/gnnd.py``. None if only `found` was wanted.
     found : Neighbors of shape (n, k)
         The first k neighbours of each row, with the distances that exact search returns.
     changed : int
@@ -70,13 +70,14 @@ class Backend(Protocol):
     def joined_entries(self, first: Any, second: Any) -> Any:
         """Concatenate the columns of two arrays of entries, padded or truncated to the list size."""
 
-    def round(self, entries: Any, boundary: int | None = None, *, light: bool = False) -> Round:
+    def round(self, entries: Any, boundary: int | None = None, *, light: bool = False, last: bool = False) -> Round:
         """Run one round: compare every point with the neighbours of its neighbours.
 
         `entries` are the result of a start or of the previous round; the round may change them.
 
         With a boundary, points are compared only with points on the other side. A `light` round reads fewer lists (see
-        ``DescentPlan.light``).
+        ``DescentPlan.light``). If the caller expects no further round (`last`), the round may return no entries, which
+        takes less time, and leaves the given ones unchanged.
         """
 
     def exact(self, rows: Any, k: int) -> Neighbors:

@@ -8,7 +8,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from tonari.core.trail import current, part
 from tonari.metrics.recall import Recall, neighbors_recall
 from tonari.nn_descent import tuning
 from tonari.nn_descent.backend import Known
+from tonari.nn_descent.entries import ID
 from tonari.nn_descent.planning.work import expected_work, round_work, start_work
 from tonari.nn_descent.report import DescentReport, RoundReport
 
@@ -81,7 +82,8 @@ def build(
     """
     started = time.perf_counter()
     told = measure is not None
-    measure = measure or Measure(steps, plan, boundary)
+    if plan.devices:
+        measure = measure or Measure(steps, plan, boundary)
     recalls: list[float] = []
     lowest = 0.0
     least = tuning.STILL * plan.k * (plan.n if boundary is None else min(boundary, plan.n - boundary))
@@ -96,9 +98,15 @@ def build(
             shown.add(plan.n)
         else:
             entries = begin()
+        # On the CPU, this follows the start because a start may contract the points, and exact search is then faster.
+        measure = measure or Measure(steps, plan, boundary)
+        # On CUDA, a last round takes no less time.
+        guesses = not (told or plan.devices)
+        listed = cast(Measure, measure).listed(entries) if guesses else 0.0
         while True:
             light, begun = _is_light(plan, recalls, lowest), time.perf_counter()
-            made = steps.round(entries, boundary, light=light)
+            last = guesses and _is_probably_last(plan, recalls[-1] if recalls else listed)
+            made = steps.round(entries, boundary, light=light, last=last)
             work += round_work(plan.light if light else plan)
             estimate = measure(made.found)
             done.append(RoundReport(made.phi, made.changed))
@@ -111,6 +119,9 @@ def build(
                 why = _why_give_up(plan, recalls, work, most)
             if why:
                 break
+            if made.entries is None:  # the round was not the last one after all
+                guesses = False
+                made = steps.round(entries, boundary, light=light)
             entries = made.entries
             del made  # free the lists of this round before the next one
         record = current.get()
@@ -150,6 +161,11 @@ class Measure:
             measured.append(neighbors_recall(*pair, metric=self._plan.metric, population=size))
             begin += len(rows)
         return min(measured, key=lambda recall: recall.low)
+
+    def listed(self, entries: npt.NDArray[np.int32]) -> float:
+        """Return the share of the true neighbours that are in the lists of a start on the CPU."""
+        begins = np.arange(len(self.rows), dtype=np.int64)[:, None] << 32
+        return float(np.isin(self._truth.indices + begins, (np.asarray(entries[self.rows]) & ID) + begins).mean())
 
 
 def known_rows(steps: Backend, plan: DescentPlan) -> Known:
@@ -203,6 +219,11 @@ def _is_light(plan: DescentPlan, recalls: list[float], lowest: float) -> bool:
     done = len(recalls)
     near = 1 - plan.recall >= tuning.NEAR_TARGET * (1 - lowest)
     return done < plan.light_rounds or (0 < done == plan.light_rounds and near)
+
+
+def _is_probably_last(plan: DescentPlan, share: float) -> bool:
+    """Whether the next round will probably reach the recall, if this share of the true neighbours is listed already."""
+    return 1 - plan.recall >= tuning.LEFT_BY_ROUND * (1 - share)
 
 
 def _stands_still(done: list[RoundReport], least: float) -> bool:

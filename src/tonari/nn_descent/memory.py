@@ -69,11 +69,20 @@ def _on_cpu(plan: DescentPlan) -> int:
     ranked = 4 * plan.n_clusters * min(plan.n_clusters, tuning.MOST_RANKED if plan.widens else plan.n_probe)
     start = max(plan.n * 116 + ranked, plan.n_clusters * (2 * plan.train_per_cluster + 3) * plan.d * 4)
     tasks = min(plan.n, plan.block * max(1, plan.threads)) * _met(plan) * _TASK_ROW_BYTES
-    fixed, rounds = _SMALL_CHANGE + tasks + _sample(plan), lists + reverse
+    fixed, rounds = _SMALL_CHANGE + tasks + _sample(plan), lists + reverse + short_bytes(plan)
     if plan.start == "random":
         return fixed + rounds
     # The packed points are freed before the first round allocates the graph, which can take their memory.
     return fixed + max(0, start + lists // 2 - plan.output_bytes, rounds - packed_bytes(plan))
+
+
+def short_bytes(plan: DescentPlan) -> int:
+    """Return the largest size in bytes of the contracted rows that rounds on the CPU read; 0 if there are none."""
+    record = get_metric(plan.metric)
+    if not plan.widens or not (record.angular or record.squares):
+        return 0
+    most = min(plan.d // tuning.SHORT_SHARE, tuning.SHORT_COLUMNS[-1])
+    return min(plan.n * most * 4, packed_bytes(plan) // 2)
 
 
 def list_bytes(plan: DescentPlan) -> int:

@@ -68,7 +68,7 @@ class ReferenceBackend:
         both[:, first.shape[1] : first.shape[1] + second.shape[1]] = second
         return np.ascontiguousarray(both[:, :size])
 
-    def round(self, entries: Entries, boundary: int | None = None, *, light: bool = False) -> Round:
+    def round(self, entries: Entries, boundary: int | None = None, *, light: bool = False, last: bool = False) -> Round:
         if light:
             return ReferenceBackend(self.points, self.plan.light).round(entries, boundary)
         n, k = self.plan.n, self.plan.k

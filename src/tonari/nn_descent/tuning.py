@@ -52,12 +52,17 @@ TRUSTED_STEP = 1.5  # largest ratio of the chosen number of clusters to the last
 # they are less than the second share of all true neighbours: more clusters would hardly find more.
 LEVEL = 0.85, 0.25
 MOST_RANKED = 1024  # most nearest clusters that are found for each cluster
+# A round makes no lists for another one if the recall is reached when the round leaves this share of the missing
+# neighbours. If more are left, the round is repeated.
+LEFT_BY_ROUND = 0.45  # [0.4, 0.45, 0.6, 0.8]
 # A start compares contracted rows if they rank nearly all true neighbours of a few rows within the length of a list.
 SHORT_COLUMNS = (32, 48, 64, 96, 128)
 SHORT_SHARE = 6  # least ratio of the number of columns before and after contraction
-SHORT_MISSES = 0.7  # share of true neighbours that contracted rows may rank beyond a list, divided by 1 - recall
+# Share of true neighbours that contracted rows may rank beyond a list, divided by 1 - recall [0.55, 0.7].
+SHORT_MISSES = 0.55
 SHORT_ROWS = 8192  # sampled rows; contracted rows rank true neighbours among them
 SHORT_PAIRS = 1024  # fewest true neighbours that are ranked
+READ_SHORT = 576  # columns from which contracted rows are expected to halve the time of a graph
 SHORT_TASK = 2048  # rows that a task contracts
 
 # Not measured: bounds of memory and of the time between two checks for Ctrl-C.

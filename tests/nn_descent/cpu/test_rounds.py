@@ -18,9 +18,11 @@ from tonari.core.process.workers import Workers
 from tonari.inputs import held
 from tonari.metrics import METRICS
 from tonari.metrics.reference import brute
-from tonari.nn_descent.backend import Round
+from tonari.nn_descent import tuning
+from tonari.nn_descent.backend import Known, Round
 from tonari.nn_descent.cpu import rounds
 from tonari.nn_descent.cpu.backend import CpuBackend
+from tonari.nn_descent.cpu.short_rows import short_rows
 from tonari.nn_descent.entries import ID, MISSING
 from tonari.nn_descent.plan import DescentPlan
 from tonari.nn_descent.reference import ReferenceBackend
@@ -36,6 +38,12 @@ def assert_same_round(made: Round, truth: Round, metric: str) -> None:
     assert made.phi == pytest.approx(truth.phi, rel=1e-12, abs=0.0)
 
 
+def assert_same_last_round(made: Round, truth: Round, metric: str) -> None:
+    assert made.entries is None
+    assert_same_neighbors(made.found, truth.found, metric=metric)
+    assert (made.changed, made.phi) == (truth.changed, pytest.approx(truth.phi, rel=1e-12, abs=0.0))
+
+
 def check_rounds(
     points: Array, plan: DescentPlan, entries: Array, *, count: int = 2, boundary: int | None = None
 ) -> Round:
@@ -47,6 +55,10 @@ def check_rounds(
             for threads in (1, 2):
                 steps = CpuBackend(held(points), dataclasses.replace(plan, isa=isa, threads=threads))
                 assert_same_round(steps.round(entries, boundary), truth, plan.metric)
+            given: dict[str, Any] = {"order": None, "boundary": boundary, "last": True}
+            helps = rounds.Helps(rounds.point_terms(steps.points, plan.metric, Workers(2)))
+            made = rounds.run_round(steps.points, entries, steps.plan, Workers(2), helps=helps, **given)
+            assert_same_last_round(made, truth, plan.metric)
         entries = truth.entries
     return truth
 
@@ -225,14 +237,39 @@ def test_arrays_that_hold_garbage_are_filled(monkeypatch: pytest.MonkeyPatch) ->
     assert_same_round(steps.round(entries), truth, "euclidean")
 
 
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])
+def test_contracted_rows_change_nothing(metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some rows are so near to each other that the rounding of contracted rows exceeds their distances."""
+    monkeypatch.setattr(tuning, "SHORT_MISSES", 100.0)  # few columns suffice, however they rank such rows
+    rng = np.random.default_rng(5)
+    rows = np.repeat(3 * rng.normal(size=(4, 8)) @ rng.normal(size=(8, 192)), 40, axis=0)
+    rows[:80, :3] += 3e-6 * rng.normal(size=(80, 3))
+    rows[80:] += 0.5 * rng.normal(size=(80, 192))
+    points = rows.astype(np.float32)
+    plan = plan_for(points, 5, metric, **SMALL)
+    truth = brute(points, points, 5, metric, self_ids=np.arange(160))
+    short = short_rows(points, plan, Known(np.arange(160), truth.indices), Workers(1))
+    assert short is not None
+    assert short.bounds
+    entries = ReferenceBackend(points, plan).start("random")
+    for _ in range(2):
+        wanted = ReferenceBackend(points, plan).round(entries)
+        for isa in ISAS:
+            same = (points, entries, dataclasses.replace(plan, isa=isa), Workers(1))
+            given: dict[str, Any] = {"helps": rounds.Helps(short=short), "order": None, "boundary": None}
+            assert_same_round(rounds.run_round(*same, **given), wanted, metric)
+            assert_same_last_round(rounds.run_round(*same, **given, last=True), wanted, metric)
+        entries = wanted.entries
+
+
 def test_the_order_of_work_changes_nothing() -> None:
     points = checks.gaussian(200, 5)
     plan = plan_for(points, 5, **SMALL)
     workers = Workers(2)
     entries = ReferenceBackend(points, plan).start("random")
-    as_they_are = rounds.run_round(points, entries, plan, workers, terms=None, order=None, boundary=None)
+    as_they_are = rounds.run_round(points, entries, plan, workers, helps=rounds.Helps(), order=None, boundary=None)
     shuffled = np.random.default_rng(0).permutation(200).astype(np.int32)
-    made = rounds.run_round(points, entries, plan, workers, terms=None, order=shuffled, boundary=None)
+    made = rounds.run_round(points, entries, plan, workers, helps=rounds.Helps(), order=shuffled, boundary=None)
     assert_same_round(made, as_they_are, "euclidean")
     assert made.phi == as_they_are.phi
 

@@ -13,8 +13,8 @@ from tonari.core.process.workers import Workers
 from tonari.core.results.neighbors import Neighbors
 from tonari.nn_descent.backend import Known, Round
 from tonari.nn_descent.cpu.init import best_of_clusters
-from tonari.nn_descent.cpu.rounds import point_terms, run_round
-from tonari.nn_descent.cpu.short_rows import short_rows
+from tonari.nn_descent.cpu.rounds import Helps, point_terms, run_round
+from tonari.nn_descent.cpu.short_rows import ShortRows, short_rows
 from tonari.nn_descent.entries import MISSING, NEW, random_entries
 from tonari.nn_descent.plan import DescentPlan
 
@@ -45,6 +45,7 @@ class CpuBackend:
         self.points, self.plan = points, plan
         self._terms = point_terms(points, plan.metric, self._workers)
         self._order: npt.NDArray[np.int32] | None = None
+        self._short: ShortRows | None = None
 
     @property
     def _workers(self) -> Workers:
@@ -58,7 +59,8 @@ class CpuBackend:
         points, plan = self.points, self.plan
         short = None if known is None else short_rows(points, plan, known, self._workers)
         if short is not None:
-            points, plan = short, dataclasses.replace(plan, metric="sqeuclidean", d=short.shape[1])
+            self._short = short
+            points, plan = short.rows, dataclasses.replace(plan, metric="sqeuclidean", d=short.rows.shape[1])
         entries, self._order = best_of_clusters(
             points, plan, plan.list_size, self._workers, known=known, precise=short is not None
         )
@@ -83,22 +85,35 @@ class CpuBackend:
         both[:, width : width + second.shape[1]] = second[:, : size - width]
         return both
 
-    def round(self, entries: Entries, boundary: int | None = None, *, light: bool = False) -> Round:
-        """Run one round; with a boundary, compare only points on different sides of it."""
+    def round(self, entries: Entries, boundary: int | None = None, *, light: bool = False, last: bool = False) -> Round:
+        """Run one round; with a boundary, compare only points on different sides of it.
+
+        A last round returns no entries if contracted rows bound distances. Without them, it would save less than wrong
+        guesses cost.
+        """
+        short = self._short if self._short is not None and self._short.bounds else None
         return run_round(
             self.points,
             entries,
             self.plan.light if light else self.plan,
             self._workers,
-            terms=self._terms,
+            helps=Helps(self._terms, short),
             order=self._order,
             boundary=boundary,
+            last=last and short is not None,
         )
 
     def exact(self, rows: npt.NDArray[np.int64], k: int) -> Neighbors:
-        """Find the true neighbours of the points with the row numbers `rows`; no point is its own neighbour."""
-        return exact.neighbors(
-            self.points[rows], self.points, k, metric=self.plan.metric, self_ids=rows, threads=self.plan.threads
+        """Find the true neighbours of the points with the row numbers `rows`; no point is its own neighbour.
+
+        After a start that compares contracted rows, exact search screens contracted rows as well.
+        """
+        some, points, plan = self.points[rows], self.points, self.plan
+        if self._short is None:
+            return exact.neighbors(some, points, k, metric=plan.metric, self_ids=rows, threads=plan.threads)
+        form = self._short.form
+        return exact.neighbors_by_contraction(
+            some, points, k, form, metric=plan.metric, self_ids=rows, threads=plan.threads
         )
 
     def of_rows(self, found: Neighbors, rows: npt.NDArray[np.int64]) -> Neighbors:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ from tonari.core.process.workers import Workers
 from tonari.core.results.neighbors import Neighbors
 from tonari.nn_descent import tuning
 from tonari.nn_descent.backend import Round
+from tonari.nn_descent.cpu.short_rows import ShortRows
 from tonari.nn_descent.plan import DescentPlan
 
 
@@ -28,6 +29,21 @@ def point_terms(points: npt.NDArray[Any], metric: str, workers: Workers) -> npt.
 
     workers.map(work, range(0, n, tuning.TERM_ROWS))
     return terms
+
+
+class Helps(NamedTuple):
+    """What scores of points need besides the points.
+
+    Attributes
+    ----------
+    terms : float32 of shape (n, 2), optional
+        The result of :func:`point_terms`.
+    short : ShortRows, optional
+        Contracted rows that bound distances. They affect only speed.
+    """
+
+    terms: npt.NDArray[np.float32] | None = None
+    short: ShortRows | None = None
 
 
 def reverse_lists(entries: npt.NDArray[np.int32], hubs: int, most: int, workers: Workers) -> npt.NDArray[np.int32]:
@@ -67,9 +83,10 @@ def run_round(
     plan: DescentPlan,
     workers: Workers,
     *,
-    terms: npt.NDArray[np.float32] | None,
+    helps: Helps,
     order: npt.NDArray[np.int32] | None,
     boundary: int | None,
+    last: bool = False,
 ) -> Round:
     """Run one round; the result is that of :mod:`tonari.nn_descent.reference`, bit for bit.
 
@@ -77,24 +94,29 @@ def run_round(
     ----------
     points : array of shape (n, d), checked
     entries : int32 of shape (n, list_size)
-    terms : float32 of shape (n, 2) or None
-        The result of :func:`point_terms`.
+    helps : Helps
     order : int32 of shape (n,), optional
         The order in which rows are processed. If adjacent rows are compared with the same points, these points are
         still in the cache. The order affects only speed.
     boundary : int, optional
         Compare only points of different graphs: ids below this number belong to the first graph.
+    last : bool
+        Whether to return only the first k neighbours, without the entries that another round would read.
     """
     n, size = entries.shape
     hubs = min(plan.n_hubs, size)
     behind = reverse_lists(entries, hubs, plan.reverse, workers)
-    kept, sums = np.empty_like(entries), np.empty(n)
+    kept, sums = None if last else np.empty_like(entries), np.empty(n)
     found = Neighbors.empty(n, plan.k, n, points.dtype)
+    short = helps.short
     native = _native.DescentRound(
         plan.isa,
         plan.metric,
         points,
-        terms,
+        helps.terms,
+        None if short is None else short.rows,
+        1.0 if short is None else short.scale,
+        0.0 if short is None else short.error,
         entries,
         behind,
         hubs,

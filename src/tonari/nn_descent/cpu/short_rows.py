@@ -1,12 +1,15 @@
-"""Contracted copies of wide rows, for a start that compares fewer columns (docs/contraction.md).
+"""Contracted copies of wide rows, for a start and for rounds that compare fewer columns (docs/contraction.md).
 
 A start only ranks points, so it needs no bound. Contracted rows are used if, for a sample of points, they rank the true
-neighbours near the beginning of the lists. The rounds compare the points themselves.
+neighbours near the beginning of the lists. The rounds rule out points by a bound on the distances of contracted rows,
+and compare the other points themselves.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +19,7 @@ from tonari.core.process.workers import Workers
 from tonari.core.rows.slices import cut
 from tonari.core.trail import decided
 from tonari.exact.cpu.rows.prepared import centre_and_scale
+from tonari.exact.memory import SAMPLE_ROWS
 from tonari.metrics import get_metric
 from tonari.nn_descent import tuning
 from tonari.nn_descent.backend import Known
@@ -23,8 +27,38 @@ from tonari.nn_descent.plan import DescentPlan
 
 Rows = npt.NDArray[Any]
 
+# A contracted row in float32 differs from the exact one by at most ROUNDING sqrt(d + 16) times its norm. The square of
+# its last column is off by at most 4 u (d + 16) (sqrt(columns) + 2) times the squared norm, with u = 2^-53
+# (native/exact/pack_tile.hpp). For up to 128 columns, the root of that is below 2^-23.6 sqrt(d + 16) times the norm.
+# The errors of the other columns and of rounding are far smaller.
+ROUNDING = 2.0**-23
+TINY = 2.0**-140  # of rows of subnormal numbers
 
-def short_rows(points: Rows, plan: DescentPlan, known: Known, workers: Workers) -> npt.NDArray[np.float32] | None:
+
+class ShortRows(NamedTuple):
+    """Contracted rows of points.
+
+    Attributes
+    ----------
+    rows : float32 of shape (n, columns)
+        Their squared L2 distances rank neighbours nearly like the metric.
+    form : Form
+        The contracted form.
+    scale, error : float
+        For metrics of squared differences: the distance of two rows is at most that of the points times `scale`, plus
+        `error`. If a point is beyond the range of the form, `error` is infinity.
+    bounds : bool
+        Whether the rows bound distances of the metric.
+    """
+
+    rows: npt.NDArray[np.float32]
+    form: _native.Form
+    scale: float
+    error: float
+    bounds: bool
+
+
+def short_rows(points: Rows, plan: DescentPlan, known: Known, workers: Workers) -> ShortRows | None:
     """Contract the points to the fewest columns that rank true neighbours well enough.
 
     Parameters
@@ -36,8 +70,8 @@ def short_rows(points: Rows, plan: DescentPlan, known: Known, workers: Workers) 
 
     Returns
     -------
-    float32 of shape (n, columns), or None
-        Rows whose squared L2 distances rank neighbours nearly like the metric. None if that takes too many columns.
+    ShortRows or None
+        None if ranking neighbours nearly like the metric takes too many columns.
     """
     record = get_metric(plan.metric)
     # The contracted rows and a packed copy, both float32, must fit into the memory that is planned for packed points.
@@ -45,30 +79,40 @@ def short_rows(points: Rows, plan: DescentPlan, known: Known, workers: Workers) 
     widths = [columns for columns in tuning.SHORT_COLUMNS if columns <= most]
     if not widths or not (record.angular or record.squares):
         return None
-    form = _native.Form(plan.metric, *centre_and_scale(points, plan.metric))
-    form = form.contracted(points, -(-plan.n // tuning.SHORT_ROWS), widths[-1])
+    centre, scale = centre_and_scale(points, plan.metric)
+    form = _native.Form(plan.metric, centre, scale)
+    form = form.contracted(points, -(-plan.n // SAMPLE_ROWS), widths[-1])
     goal = 1 - (1 - plan.recall) * tuning.SHORT_MISSES
-    for columns, share in zip(widths, _shares(points, form, plan, known, widths), strict=True):
+    for columns, share in zip(widths, _shares(points, form, plan, known, widths), strict=False):
         if share >= goal:
             decided("start", f"compares {columns} of {plan.d} columns, which rank {share:.3g} of some true neighbours")
-            return _contracted(points, form.narrowed(columns), workers)
+            form = form.narrowed(columns)
+            rows, largest = _contracted(points, form, workers)
+            error = 2 * (largest * ROUNDING * math.sqrt(plan.d + 16) + TINY)
+            return ShortRows(rows, form, scale, error, record.squares and math.isfinite(error))
     return None
 
 
-def _shares(points: Rows, form: _native.Form, plan: DescentPlan, known: Known, widths: list[int]) -> list[float]:
+def _shares(points: Rows, form: _native.Form, plan: DescentPlan, known: Known, widths: list[int]) -> Iterator[float]:
     """Estimate, for each width, the share of true neighbours that contracted rows rank high enough to be listed."""
     step = -(-plan.n // tuning.SHORT_ROWS)
     rows, sample = _wide(points[known.rows], form), _wide(points, form, step)
-    true = _wide(points[known.indices.ravel()], form).reshape(len(rows), plan.k, -1)
-    rank = plan.list_size / step  # expected rank, among the sampled rows, of the last entry of a list
-    shares = []
+    true = _wide(points[known.indices.ravel()], form)
+    of_row = np.repeat(np.arange(len(rows)), plan.k)
+    # Sampled rows before the last list entry, and the row itself, which may be among them.
+    place = min(math.ceil(plan.list_size / step), len(sample) - 1)
+    squares, of_true = (np.einsum("ij,ij->i", part, part) for part in (sample, true))
+    scores, found = np.repeat(squares[:, None], len(rows), axis=1), np.empty((len(sample), len(rows)))
+    begin = 0
     for columns in widths:
-        q, x, t = (_narrowed(part, columns) for part in (rows, sample, true))
-        scores = np.einsum("ij,ij->i", x, x) - 2 * q @ x.T
-        of_true = np.einsum("ijc,ijc->ij", t, t) - 2 * np.einsum("ic,ijc->ij", q, t)
-        nearer = (scores[:, None, :] < of_true[:, :, None]).sum(axis=2) - 1  # the row itself does not count
-        shares.append(float(np.mean(nearer < rank)))
-    return shares
+        q, x, t = (np.ascontiguousarray(part[:, begin : columns - 1]) for part in (rows, sample, true))
+        _native.products(x, q, found)
+        scores -= 2 * found
+        of_true -= 2 * np.einsum("ij,ij->i", q[of_row], t)
+        q, x, t = (np.linalg.norm(part[:, columns - 1 :], axis=1) for part in (rows, sample, true))
+        last = np.partition(scores - 2 * x[:, None] * q, place, axis=0)[place]
+        yield float(np.mean(of_true - 2 * q[of_row] * t <= last[of_row]))
+        begin = columns - 1
 
 
 def _wide(points: Rows, form: _native.Form, step: int = 1) -> npt.NDArray[np.float64]:
@@ -78,17 +122,16 @@ def _wide(points: Rows, form: _native.Form, step: int = 1) -> npt.NDArray[np.flo
     return np.nan_to_num(rows)
 
 
-def _narrowed(rows: npt.NDArray[np.float64], columns: int) -> npt.NDArray[np.float64]:
-    rest = np.linalg.norm(rows[..., columns - 1 :], axis=-1, keepdims=True)
-    return np.concatenate([rows[..., : columns - 1], rest], axis=-1)
-
-
-def _contracted(points: Rows, form: _native.Form, workers: Workers) -> npt.NDArray[np.float32]:
+def _contracted(points: Rows, form: _native.Form, workers: Workers) -> tuple[npt.NDArray[np.float32], float]:
+    """Return contracted rows and the largest of their norms; infinity if a row is beyond the form's range."""
     out = np.empty((len(points), form.columns), np.float32)
 
-    def work(part: slice) -> None:
+    def work(part: slice) -> float:
         workers.check()
-        out[part] = _wide(points[part], form)
+        rows = np.empty((len(points[part]), form.columns))
+        form.screened_rows(points[part], 1, rows)
+        square = float(np.einsum("ij,ij->i", rows, rows).max())
+        out[part] = rows if math.isfinite(square) else np.nan_to_num(rows)
+        return math.sqrt(square) if math.isfinite(square) else math.inf
 
-    workers.map(work, cut(len(points), tuning.SHORT_TASK))
-    return out
+    return out, max(workers.map(work, cut(len(points), tuning.SHORT_TASK)))

@@ -80,7 +80,7 @@ class CudaBackend:
         room = torch.full((len(both), size - both.shape[1]), MISSING, dtype=torch.int32, device=both.device)
         return torch.cat([both, room], 1)
 
-    def round(self, entries: Any, boundary: int | None = None, *, light: bool = False) -> Round:
+    def round(self, entries: Any, boundary: int | None = None, *, light: bool = False, last: bool = False) -> Round:
         self._held = list_bytes(self.plan)
         with on(self.points.device):
             order = self._order

@@ -17,6 +17,7 @@ from tonari.core.process.workers import default_threads
 from tonari.costs.model import arrival_seconds, descent_seconds
 from tonari.cuda.memory import available
 from tonari.inputs.overrides import check_overrides
+from tonari.metrics import get_metric
 from tonari.metrics.names import is_own
 from tonari.metrics.problem import refuse_metric
 from tonari.nn_descent import tuning
@@ -103,7 +104,7 @@ def plan_descent(
         seconds=0.0,
         **_numbers(n, k, target, update, start, overrides, on_cuda=on_cuda),
     )
-    seconds = arrival_seconds(problem) + descent_seconds(plan)
+    seconds = arrival_seconds(problem) + descent_seconds(dataclasses.replace(plan, d=_columns_read(plan)))
     plan = dataclasses.replace(
         plan, packed_bytes=packed_bytes(plan), working_bytes=working_bytes(plan), seconds=seconds
     )
@@ -188,6 +189,12 @@ def _numbers(
         if chosen[name] > most:
             raise ValueError(f"{name}={chosen[name]}: at most {most}, since {why}")
     return chosen
+
+
+def _columns_read(plan: DescentPlan) -> int:
+    """Return the number of columns that a comparison reads on average; fewer if contracted rows are compared first."""
+    contracts = plan.widens and plan.d >= tuning.READ_SHORT and get_metric(plan.metric).squares
+    return plan.d // 2 if contracts else plan.d
 
 
 def _check_budget(plan: DescentPlan, budget: int | None, free_bytes: int | None) -> None:

@@ -29,7 +29,7 @@ class GnndBackend(CudaBackend):
     def start(self, kind: str, known: Known | None = None) -> Any:
         return self._random(self.plan.samples) if kind == "random" else super().start(kind, known)
 
-    def round(self, entries: Any, boundary: int | None = None, *, light: bool = False) -> Round:
+    def round(self, entries: Any, boundary: int | None = None, *, light: bool = False, last: bool = False) -> Round:
         plan = self.plan
         self._held = list_bytes(plan)
         with on(self.points.device):
