@@ -111,7 +111,7 @@ def test_no_case_was_lost() -> None:
         "promises": 5,
         "radius": 4,
         "radius_cuda": 3,
-        "radius_rules": 8,
+        "radius_rules": 16,
         "select": 82 + 10 + 8 + 4 + 2 + 128,
         "shards": 10,
         "small": 13 + 1,
