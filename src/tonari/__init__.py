@@ -11,13 +11,13 @@
         ▼
     plan                plan.py of each method below: all choices before the run
         │
-        ├── exact/      brute force: screen at low precision, select, refine in float64, a certificate for every row
-        ├── kdtree/     a tree of boxes around the points, for few dimensions; the same bits as brute force
-        ├── bits/       rows of bits, compared by the numbers of their differing or common bits
-        ├── missing/    rows with missing values on the CPU, compared by inner products that exact/ computes
-        ├── given/      distances by a function or a matrix of the caller, all of them computed or read
-        ├── sparse/     SciPy's compressed rows on the CPU (api/sparse/answers.py); the same bits as for dense rows
-        └── nn_descent/ approximate graphs, up to a measured recall
+        ├── exact/        brute force: screen at low precision, select, refine in float64, a certificate for every row
+        ├── kdtree/       a tree of boxes around the points, for few dimensions; the same bits as brute force
+        ├── bits/         rows of bits, compared by the numbers of their differing or common bits
+        ├── missing/      rows with missing values on the CPU, compared by inner products that exact/ computes
+        ├── user_metrics/ distances by a function or a matrix of the caller, all of them computed or read
+        ├── sparse/       SciPy's compressed rows on the CPU (api/sparse/answers.py); the same bits as for dense rows
+        └── nn_descent/   approximate graphs, up to a measured recall
         ▼
     Neighbors           core/results/neighbors.py: distances and indices, in order
         │
@@ -36,7 +36,7 @@ Each subpackage imports only from the subpackages below it in this list:
     methods                         the record of a call, the choice of the method, and the place where it runs
     nn_descent  kdtree  exact       the methods, with the same modules: plan, memory, reference, cpu/, cuda/
     missing                         rows with missing values; above exact and below kdtree
-    bits  given  sparse             methods for rows of bits, for distances of the caller, and for sparse rows
+    bits  user_metrics  sparse      methods for rows of bits, for distances of the caller, and for sparse rows
     select                          k-selection, and functions that order and merge neighbour lists
     cuda  costs                     CUDA tools that all methods share; expected times of plans in seconds
     metrics  io                     metrics; files

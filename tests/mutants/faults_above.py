@@ -597,19 +597,19 @@ _DEFINITIONS = (
     ),
     Fault(
         "given-lists-of-later-rows",
-        "src/tonari/given/cpu/nearest.py",
+        "src/tonari/user_metrics/cpu/nearest.py",
         "turned.shape[1]), rows.start, threads))",
         "turned.shape[1]), 0, threads))",
         "mirrored distances of later blocks are those of the first rows",
-        ("tests/given/test_cpu.py",),
+        ("tests/user_metrics/test_cpu.py",),
     ),
     Fault(
         "given-rules-of-later-rows",
-        "src/tonari/given/cpu/nearest.py",
+        "src/tonari/user_metrics/cpu/nearest.py",
         "        forbid(turned, allowed, near + rows.stop, _all(rows))",
         "        forbid(turned, allowed, near, _all(rows))",
         "mirrored distances obey the filters of other rows",
-        ("tests/api/test_given.py",),
+        ("tests/api/test_user_metrics.py",),
     ),
     Fault(
         "missing-rounding",
@@ -653,11 +653,11 @@ _DEFINITIONS = (
     ),
     Fault(
         "given-own-of-later-blocks",
-        "src/tonari/given/values.py",
+        "src/tonari/user_metrics/values.py",
         "    return every - rows.start, every - columns.start",
         "    return every - rows.start, every - rows.start",
         "in all blocks but the first, another point is left out in place of the row itself",
-        ("tests/given/test_cpu.py",),
+        ("tests/user_metrics/test_cpu.py",),
     ),
     Fault(
         "maps-last-pivots",

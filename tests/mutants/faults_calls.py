@@ -151,11 +151,11 @@ _CALLS = (
     ),
     Fault(
         "select-long-lists-of-negative-values",
-        "src/tonari/select/cuda/lists/ragged.py",
+        "src/tonari/select/cuda/ordering/ragged.py",
         "bits = bits ^ ((bits >> 31) & 0x7FFFFFFF)  # integers in the order of the values",
         "bits = bits.clone()",
         "negative values of long lists are in the opposite order",
-        ("tests/select/cuda/lists/test_ragged.py::test_many_long_lists_at_a_time",),
+        ("tests/select/cuda/ordering/test_ragged.py::test_many_long_lists_at_a_time",),
     ),
     Fault(
         "kdtree-cuda-slab-vouches-for-all",
@@ -464,11 +464,11 @@ _PARTS = (
     ),
     Fault(
         "select-negative-zero",
-        "src/tonari/select/cuda/lists/order.py",
+        "src/tonari/select/cuda/ordering/order.py",
         "return -best + 0.0 if get_metric(metric).descending else best",
         "return -best if get_metric(metric).descending else best",
         "a similarity of 0 comes back as -0",
-        ("tests/select/cuda/lists/test_order.py",),
+        ("tests/select/cuda/ordering/test_order.py",),
     ),
     Fault(
         "cuda-waits-for-the-step-itself",

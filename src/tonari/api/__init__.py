@@ -13,10 +13,10 @@ shards.py      build_graph, build_neighbors: for more points than fit in memory
 planning/      plan, explain, warm: for use before a search
 verifying.py   verify: compares the answer of another library with the exact answer
 
-A function first inspects its metric and its rows. If the caller defines the distances, given/ computes the answer; if
-the rows are sparse, sparse/ does. arguments/ handles shared arguments that transform the rows (weights), restrict the
-points that may be found (filters), or change the results (ties, gradients). one_radius.py prepares rows for the
-clustering estimators in `tonari.estimators`.
+A function first inspects its metric and its rows. If the caller defines the distances, user_metrics/ computes the
+answer; if the rows are sparse, sparse/ does. arguments/ handles shared arguments that transform the rows (weights),
+restrict the points that may be found (filters), or change the results (ties, gradients). one_radius.py prepares rows
+for the clustering estimators in `tonari.estimators`.
 
 `select_k` is in `tonari.select`.
 """

@@ -12,9 +12,9 @@ from tonari import inputs
 from tonari.api.arguments.changed import on_changed_rows
 from tonari.api.arguments.differentiable import carries
 from tonari.api.arguments.filtered import graph_ties
-from tonari.api.given.answers import graph_given
-from tonari.api.given.replacing import on_given_values
 from tonari.api.sparse.answers import are_sparse, refuse_for_sparse, sparse_graph
+from tonari.api.user_metrics.answers import graph_given
+from tonari.api.user_metrics.replacing import on_given_values
 from tonari.core.plan import Plan
 from tonari.core.process.floats import in_default_floats
 from tonari.core.results.radius_neighbors import RadiusNeighbors

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 from tonari import inputs
 from tonari.api.arguments.changed import on_changed_rows
 from tonari.api.arguments.differentiable import carries
-from tonari.api.given.answers import count_given, radius_given, radius_graph_given
-from tonari.api.given.replacing import on_given_values
 from tonari.api.sparse.answers import (
     Radius,
     are_sparse,
@@ -19,6 +17,8 @@ from tonari.api.sparse.answers import (
     sparse_radius_graph,
 )
 from tonari.api.sparse.mixed import in_one_layout
+from tonari.api.user_metrics.answers import count_given, radius_given, radius_graph_given
+from tonari.api.user_metrics.replacing import on_given_values
 from tonari.api.within_call import Verb, WithinCall
 from tonari.core.process.floats import in_default_floats
 from tonari.core.results.radius_neighbors import RadiusNeighbors

@@ -9,22 +9,22 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.api.given.call import GivenCall
-from tonari.api.given.replacing import is_given
 from tonari.api.searching import search
+from tonari.api.user_metrics.call import GivenCall
+from tonari.api.user_metrics.replacing import is_given
 from tonari.core.errors import Unsupported
 from tonari.core.process.floats import in_default_floats
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.rows.draws import Purpose, generator
-from tonari.given.cpu.nearest import nearest
-from tonari.given.plan import plan_given
-from tonari.given.values import MatrixValues
 from tonari.methods.options import MetricOptions, Options, columns_of, shares
 from tonari.metrics import get_metric
 from tonari.metrics.changes.change import change_for
 from tonari.metrics.reference import returned, values_at
 from tonari.metrics.verification import Verification, verified
 from tonari.missing.cpu.values import pair_values
+from tonari.user_metrics.cpu.nearest import nearest
+from tonari.user_metrics.plan import plan_given
+from tonari.user_metrics.values import MatrixValues
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

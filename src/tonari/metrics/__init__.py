@@ -16,8 +16,8 @@ score(q, x) = a(x) - 2 <q', x'>, which orders the points. "terms" has the "eleme
 is an additional elementwise metric, supported by NN-Descent on CUDA: its value is the sum of f(q_i, x_i) in float64.
 "bits" has neither form, since its rows are not numbers: it has its own method (``tonari.bits``) and table
 (:data:`BIT_METRICS`). So has "missing", a ratio of two sums over the columns that both rows have (``tonari.missing``,
-:data:`MISSING_METRICS`). "given" distances are a matrix or a function of rows (``tonari.given``); graphs and files
-store only the name.
+:data:`MISSING_METRICS`). "given" distances are a matrix or a function of rows (``tonari.user_metrics``); graphs and
+files store only the name.
 
 The API transforms the rows for "changed" metrics, and for metrics with weights or a matrix (``changes/``); the code
 below it compares the transformed rows by one of the other metrics. The records of "changed" metrics are in

@@ -80,7 +80,7 @@ def merge_neighbors(
         raise ValueError(f"k={columns}: the parts have {width} columns together, so k must be from 1 to {width}")
 
     if inputs.place_of(parts[0].indices, "part 0") is not None:
-        from tonari.select.cuda.lists.merge import merge_on_device
+        from tonari.select.cuda.ordering.merge import merge_on_device
 
         return merge_on_device(parts, shifts, columns, metric)
     rows = len(parts[0].indices)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tonari.bits import tuning
 from tonari.core.results.neighbors import index_dtype
 from tonari.core.units import MIB
-from tonari.select.cuda.lists.order import ENTRY_BYTES, MERGE_BYTES
+from tonari.select.cuda.ordering.order import ENTRY_BYTES, MERGE_BYTES
 
 STEP = 128  # columns per step of a product, which divides the number of columns of an unpacked row
 TILE, POINT_TILE = 128, 256  # queries and points in a tile of the product

@@ -15,7 +15,7 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import current
 from tonari.cuda.streams import synchronize
 from tonari.select.cuda.dispatch import k_smallest
-from tonari.select.cuda.lists.merge import empty_lists, merge_into, no_lists
+from tonari.select.cuda.ordering.merge import empty_lists, merge_into, no_lists
 
 
 def search_bits(

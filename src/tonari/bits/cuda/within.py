@@ -15,7 +15,7 @@ from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import index_dtype
 from tonari.core.results.radius_neighbors import RadiusNeighbors, Within, later_points
 from tonari.inputs import Side, hand_back
-from tonari.select.cuda.lists.ragged import join_parts, moved, one_after_another, order_lists
+from tonari.select.cuda.ordering.ragged import join_parts, moved, one_after_another, order_lists
 
 _FARTHEST = float(1 << 24)  # largest possible distance; only a query and itself have inf
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tonari.api.given.replacing import is_given
 from tonari.api.index.index import Index
 from tonari.api.radius import radius_count, radius_search
 from tonari.api.searching import search
+from tonari.api.user_metrics.replacing import is_given
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.metrics.names import PRECOMPUTED

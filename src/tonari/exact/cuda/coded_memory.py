@@ -13,7 +13,7 @@ from tonari.exact.cuda.rows.contraction import contracted_row_bytes, contraction
 from tonari.exact.cuda.rows.groups import group_count
 from tonari.exact.cuda.screens.sampling import Sample, sample_for_codes
 from tonari.exact.cuda.screens.widths import usual_width
-from tonari.select.cuda.lists.order import MERGE_BYTES
+from tonari.select.cuda.ordering.order import MERGE_BYTES
 
 PRECISIONS = ("int8", "values")
 # Possible numbers of queries in a batch: whole tiles of the screen, and smaller ones if memory is short.

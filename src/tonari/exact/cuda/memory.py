@@ -21,7 +21,7 @@ from tonari.exact.cuda.rows.pack import packed_bytes, packed_row_bytes, query_by
 from tonari.exact.cuda.screens.mirrored import may_mirror, noted_bytes, slots_within
 from tonari.exact.cuda.screens.sampling import sample_for, sample_within
 from tonari.exact.cuda.screens.widths import NEAR_BYTES, wider
-from tonari.select.cuda.lists.order import MERGE_BYTES
+from tonari.select.cuda.ordering.order import MERGE_BYTES
 
 SMALL_CHANGE = 64 * MIB  # bytes for flags and sums, and for sizes that the allocator rounds up
 LEAST_BATCH = 128  # queries of the smallest full batch: with fewer, matrix units are partly idle

@@ -36,7 +36,7 @@ from tonari.kdtree.cuda.tree import DeviceTree
 from tonari.kdtree.papers.cuda.buffered import search_by_rounds
 from tonari.kdtree.papers.rounds import Rounds
 from tonari.kdtree.plan import TreePlan
-from tonari.select.cuda.lists.merge import empty_lists, merge_into
+from tonari.select.cuda.ordering.merge import empty_lists, merge_into
 
 
 class Asked(NamedTuple):

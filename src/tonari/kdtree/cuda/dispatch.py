@@ -39,7 +39,7 @@ from tonari.kdtree.cuda.steps import Steps
 from tonari.kdtree.papers.rounds import Rounds
 from tonari.kdtree.plan import TreePlan
 from tonari.metrics.problem import make_problem
-from tonari.select.cuda.lists.merge import merge_into, no_lists
+from tonari.select.cuda.ordering.merge import merge_into, no_lists
 
 logger = logging.getLogger("tonari")
 

@@ -27,7 +27,7 @@ from tonari.kdtree.cuda.search import boxes_of, in_steps, leaves_of, nodes_of, o
 from tonari.kdtree.cuda.steps import Steps
 from tonari.kdtree.cuda.tree import BLOCK, DeviceTree
 from tonari.select.cuda.keys import as_bits
-from tonari.select.cuda.lists.ragged import order_lists
+from tonari.select.cuda.ordering.ragged import order_lists
 
 UNBOUNDED = 2**31 - 1
 

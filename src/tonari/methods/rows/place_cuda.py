@@ -15,7 +15,7 @@ from tonari.exact.cuda.attempts.first import no_others
 from tonari.methods.rows.place import CpuPlace
 from tonari.methods.rows.value_range import check_range
 from tonari.metrics import Metric
-from tonari.select.cuda.lists.merge import no_lists
+from tonari.select.cuda.ordering.merge import no_lists
 
 
 class CudaPlace:

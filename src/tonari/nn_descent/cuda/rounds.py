@@ -14,7 +14,7 @@ from tonari.nn_descent.cuda.reverse import reverse_of
 from tonari.nn_descent.entries import ID, MISSING, NEW
 from tonari.nn_descent.memory import candidate_slots
 from tonari.nn_descent.plan import DescentPlan
-from tonari.select.cuda.lists.merge import empty_lists
+from tonari.select.cuda.ordering.merge import empty_lists
 
 
 def round_of(points: Any, entries: Any, order: Any, plan: DescentPlan, boundary: int | None = None) -> Round:

@@ -4,6 +4,6 @@ dispatch.py     runs the method of a request
 threshold.py, hierarchical.py, bitonic.py, radix.py   the methods
 parts.py        the launches of "threshold" for few long rows
 keys.py, compaction.py, survivors.py   shared by the methods
-lists/          orders neighbour lists by (value, index), so that ties go to the smaller index; merges and joins them
+ordering/       orders neighbour lists by (value, index), so that ties go to the smaller index; merges and joins them
 kernels/        the kernels, and in registers/ what all of them share
 """

@@ -24,7 +24,7 @@ from tonari.exact.cuda.refine import groups
 from tonari.exact.cuda.refine.groups import refine_all, refine_groups
 from tonari.exact.cuda.rows.groups import GROUP_SIZES, group_count, members
 from tonari.metrics import METRICS, reference
-from tonari.select.cuda.lists.order import merge_lists
+from tonari.select.cuda.ordering.order import merge_lists
 from tonari.select.merge import merge_neighbors
 
 if HAS_TORCH:

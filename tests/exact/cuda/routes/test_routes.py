@@ -67,7 +67,7 @@ if HAS_TORCH:
     from tonari.exact.cuda.rows.part import Place, plan_for_part
     from tonari.exact.cuda.screens import screener
     from tonari.exact.cuda.screens.sampling import Sample
-    from tonari.select.cuda.lists.merge import merge_into, no_lists
+    from tonari.select.cuda.ordering.merge import merge_into, no_lists
 
 STREAMED = {"route": "streamed", "point_slab": 128, "width": 4, "devices": (DEVICE,)}
 SCREENED = {"route": "host_refine", "point_slab": 128, "width": 4, "devices": (DEVICE,)}
@@ -279,7 +279,7 @@ def test_numbers_beyond_int32() -> None:
 @pytest.mark.parametrize("metric", ["euclidean", "inner_product"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_lists_are_merged_some_rows_at_a_time(metric: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tonari.select.cuda.lists import merge as merging
+    from tonari.select.cuda.ordering import merge as merging
 
     monkeypatch.setattr(merging, "MERGE_BYTES", 3 * (5 + 4) * merging.ENTRY_BYTES)  # three rows
     queries, points = gaussian(7, 3, 1).astype(dtype), duplicates(60, 3).astype(dtype)

@@ -65,7 +65,7 @@ def join(parts: Sequence[Neighbors], k: int, metric: Metric) -> Neighbors:
     if len(parts) == 1:
         return parts[0]
     if not isinstance(parts[0].indices, np.ndarray):
-        from tonari.select.cuda.lists.merge import merge_on_device
+        from tonari.select.cuda.ordering.merge import merge_on_device
 
         return merge_on_device(parts, [0] * len(parts), k, metric.name)
     descending = metric.descending

@@ -21,7 +21,7 @@ from tonari.exact.cuda.divisions import share
 from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.rows.copies import runs_of_copies
 from tonari.exact.cuda.rows.part import Place, plan_for_part
-from tonari.select.cuda.lists.merge import merge_into, no_lists
+from tonari.select.cuda.ordering.merge import merge_into, no_lists
 
 
 def can_rehearse(plan: CudaPlan) -> bool:

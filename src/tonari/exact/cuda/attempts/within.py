@@ -48,7 +48,7 @@ from tonari.exact.cuda.rows.tiles import Lists
 from tonari.exact.cuda.screens.all_minima import screen_below, slots_of
 from tonari.exact.cuda.screens.elementwise import screen_parts
 from tonari.metrics import get_metric
-from tonari.select.cuda.lists.ragged import order_lists
+from tonari.select.cuda.ordering.ragged import order_lists
 
 MOST_POINTS = 250_000_000  # for matrix products: with more points, positions in the lists of 256 rows exceed int32
 

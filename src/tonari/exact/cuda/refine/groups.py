@@ -3,7 +3,7 @@
     widen     queries become float64 rows, padded to whole steps of 16 columns (kernels/rows/widen.py)
     values    exact values of the members of some groups, whose rows are gathered (kernels/refine/groups.py), or of a
               slice of all points (kernels/refine/dense.py)
-    order     by (returned value, id) (select/cuda/lists/order.py)
+    order     by (returned value, id) (select/cuda/ordering/order.py)
 
 The host does not wait for the device. Rows must be finite, and elements of float64 rows at most 1e150 in magnitude;
 other rows have arbitrary results, but cause no crash.
@@ -22,7 +22,7 @@ from tonari.exact.cuda import tuning
 from tonari.exact.cuda.rows.groups import POINT_TILE
 from tonari.metrics import Metric, cuda_terms, get_metric
 from tonari.select.cuda.dispatch import k_smallest
-from tonari.select.cuda.lists.order import by_value, decode
+from tonari.select.cuda.ordering.order import by_value, decode
 
 STEP = 16  # columns that a kernel adds in one step: one for each partial sum (lane) of the reference
 # Bytes per candidate: its key, and at most as much again while the best are selected.

@@ -8,7 +8,7 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.cuda.compiling.rehearsal import least_of
 from tonari.exact.cuda.refine.group_lists import Screened, parts_of
 from tonari.exact.cuda.refine.groups import refine_groups
-from tonari.select.cuda.lists.order import merge_lists
+from tonari.select.cuda.ordering.order import merge_lists
 
 
 def refine_lowest(

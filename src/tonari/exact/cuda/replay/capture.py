@@ -53,7 +53,7 @@ from tonari.exact.cuda.screens.screener import first_sample
 from tonari.exact.cuda.screens.widths import wider
 from tonari.inputs import name_of_dtype
 from tonari.inputs.arrays.values import NO_ROW
-from tonari.select.cuda.lists.order import ENTRY_BYTES, MERGE_BYTES
+from tonari.select.cuda.ordering.order import ENTRY_BYTES, MERGE_BYTES
 
 POOL_BYTES = 1 << 25  # bytes that a graph's memory pool may exceed its need: torch allocates blocks of 2 and 20 MiB
 

@@ -41,7 +41,7 @@ from tonari.exact.cuda.routes.codes import search as codes
 from tonari.exact.cuda.routes.partition import SearchPart
 from tonari.exact.cuda.rows.part import Place, plan_for_part
 from tonari.exact.report import Report
-from tonari.select.cuda.lists.merge import merge_into, no_lists
+from tonari.select.cuda.ordering.merge import merge_into, no_lists
 
 PARTS = "the points of each device"  # name, in records, for searches of parts of the points
 

@@ -30,7 +30,7 @@ from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.routes.partition import search_whole
 from tonari.exact.cuda.rows.part import Place, plan_for_part
 from tonari.exact.report import Report
-from tonari.select.cuda.lists.merge import merge_into, no_lists
+from tonari.select.cuda.ordering.merge import merge_into, no_lists
 
 
 def prepare_streamed(points: Any, plan: CudaPlan, progress: ProgressLike = None) -> Any:

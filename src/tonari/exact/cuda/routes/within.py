@@ -33,7 +33,7 @@ from tonari.exact.cuda.plan import CudaPlan
 from tonari.exact.cuda.routes.multi_gpu import SpreadPoints, Watched, tops_of
 from tonari.exact.cuda.rows.part import Place, plan_for_part
 from tonari.metrics import get_metric
-from tonari.select.cuda.lists.ragged import join_parts, moved, one_after_another
+from tonari.select.cuda.ordering.ragged import join_parts, moved, one_after_another
 
 
 class Verb(NamedTuple):

@@ -15,7 +15,7 @@ from tonari.nn_descent.cuda.form import Form
 from tonari.nn_descent.entries import ID, MISSING
 from tonari.nn_descent.memory import list_bytes
 from tonari.nn_descent.papers.cuda.gnnd import Lists, Spinlocks, descend, lists_of
-from tonari.select.cuda.lists.merge import empty_lists
+from tonari.select.cuda.ordering.merge import empty_lists
 
 
 class GnndBackend(CudaBackend):

@@ -24,7 +24,7 @@ from tonari.exact.cuda.kernels.rows.value import (
     inverse_of,
     value_of,
 )
-from tonari.select.cuda.kernels.lists.order import ascending, make_keys
+from tonari.select.cuda.kernels.ordering.order import ascending, make_keys
 
 
 @triton.jit

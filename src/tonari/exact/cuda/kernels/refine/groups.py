@@ -6,7 +6,8 @@
     query          float64 rows of whole steps (kernels/rows/widen.py), read by every program of the row
     angles         candidates whose cosine exceeds 1/2 are read once more, for the chord
 
-The output is ordered afterwards: keys (select/cuda/kernels/lists/order.py), or float64 values in ascending order of id.
+The output is ordered afterwards: keys (select/cuda/kernels/ordering/order.py), or float64 values in ascending order of
+id.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from tonari.exact.cuda.kernels.rows.value import (
     widened,
 )
 from tonari.metrics.kernels.instructions import sqrt
-from tonari.select.cuda.kernels.lists.order import ascending, make_keys
+from tonari.select.cuda.kernels.ordering.order import ascending, make_keys
 
 
 @triton.jit

@@ -33,7 +33,7 @@ import triton.language as tl
 
 from tonari.exact.cuda.kernels.refine.certify import threshold_of
 from tonari.exact.cuda.kernels.refine.groups import values_of
-from tonari.select.cuda.kernels.lists.order import ascending
+from tonari.select.cuda.kernels.ordering.order import ascending
 
 _FLAGS = tl.constexpr(3)  # number of flags of the points, and of the queries
 

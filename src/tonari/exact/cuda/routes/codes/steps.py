@@ -18,7 +18,7 @@ from tonari.exact.cuda.routes.host_search import ascending
 from tonari.exact.cuda.rows.codes import code_queries
 from tonari.exact.cuda.screens.coded import CodedScreen
 from tonari.exact.cuda.screens.sampling import Sample
-from tonari.select.cuda.lists.order import merge_lists
+from tonari.select.cuda.ordering.order import merge_lists
 
 
 class Done(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tonari.given.reference import brute, brute_within
+from tonari.user_metrics.reference import brute, brute_within
 
 TABLE = np.array([[5.0, 1.0, 1.0, np.inf], [0.0, -2.0, 7.0, 0.0]])
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tonari.core.errors import BudgetExceeded
-from tonari.given import tuning
-from tonari.given.plan import plan_given
-from tonari.given.values import FunctionValues, MatrixValues
+from tonari.user_metrics import tuning
+from tonari.user_metrics.plan import plan_given
+from tonari.user_metrics.values import FunctionValues, MatrixValues
 
 TABLE = MatrixValues(np.zeros((100, 5000)))
 

@@ -13,13 +13,13 @@ from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors, nearest_of
 from tonari.filters.arguments import Given
-from tonari.given.cpu import within as by_radius
-from tonari.given.plan import GivenPlan, plan_given
-from tonari.given.values import Allowed, FunctionValues, MatrixValues, Values
 from tonari.methods.options import Options
 from tonari.metrics import get_metric
 from tonari.metrics.names import name_of_function
 from tonari.metrics.radius import limits_of
+from tonari.user_metrics.cpu import within as by_radius
+from tonari.user_metrics.plan import GivenPlan, plan_given
+from tonari.user_metrics.values import Allowed, FunctionValues, MatrixValues, Values
 
 _METHODS, _DEVICES = ("auto", "exact"), ("auto", "cpu")
 _NONE: Any = object()  # default of `queries`, which means a self-join

@@ -13,8 +13,8 @@ import tonari
 from tests.helpers import checks
 from tests.helpers.devices import needs_torch
 from tonari.core.errors import BudgetExceeded, Unsupported
-from tonari.given import tuning
-from tonari.given.reference import brute, brute_within
+from tonari.user_metrics import tuning
+from tonari.user_metrics.reference import brute, brute_within
 
 N, M, K = 60, 9, 7
 POINTS = checks.gaussian(N, 4, dtype=np.float64)

@@ -17,7 +17,7 @@ pytestmark = needs_torch
 if HAS_TORCH:
     import torch
 
-    from tonari.select.cuda.lists.ragged import _least_dtype, join_parts, one_after_another, order_lists
+    from tonari.select.cuda.ordering.ragged import _least_dtype, join_parts, one_after_another, order_lists
 
 
 def lists_of(lengths: list[int], dtype: str, descending: bool, seed: int = 0) -> list[tuple[Any, Any]]:

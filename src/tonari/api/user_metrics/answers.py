@@ -8,18 +8,18 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.api.given.call import GivenCall
+from tonari.api.user_metrics.call import GivenCall
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.pairs import Pairs, pairs_of
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.core.trail import recording
 from tonari.filters.answers.ties import are_all
 from tonari.filters.arguments import Given, shared_mask
-from tonari.given.cpu import nearest as by_nearness
-from tonari.given.cpu import within as by_radius
-from tonari.given.values import MatrixValues, Values, strip
 from tonari.graph.knn_graph import KNNGraph
 from tonari.graph.lists import Lists
+from tonari.user_metrics.cpu import nearest as by_nearness
+from tonari.user_metrics.cpu import within as by_radius
+from tonari.user_metrics.values import MatrixValues, Values, strip
 
 
 def search_given(

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.rows.slices import cut
-from tonari.given.plan import GivenPlan
-from tonari.given.values import Allowed, Values, forbid, own_values, strip, without_own
 from tonari.select import select_k
+from tonari.user_metrics.plan import GivenPlan
+from tonari.user_metrics.values import Allowed, Values, forbid, own_values, strip, without_own
 
 Array = npt.NDArray[Any]
 

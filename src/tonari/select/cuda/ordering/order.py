@@ -1,6 +1,6 @@
 """Order and merge lists of (returned value, id) pairs on a GPU.
 
-A float32 value and an int32 id form one float64 key (``kernels/lists/order.py``), so that any k-selection orders the
+A float32 value and an int32 id form one float64 key (``kernels/ordering/order.py``), so that any k-selection orders the
 pairs. Pairs of float64 values or int64 ids are first sorted by id and then selected by value, because a selection
 prefers the smaller column among equal values. Values of ``inner_product`` are negated first. No function of this module
 waits for the device.
@@ -21,7 +21,7 @@ ENTRY_BYTES = 100  # maximum scratch per list entry during a merge: float64 valu
 
 def encode(distances: Any, indices: Any, metric: str, keys: Any) -> None:
     """Encode float32 distances and int32 indices, -1 where missing, as `keys`; all have the shape (rows, k)."""
-    from tonari.select.cuda.kernels.lists.order import encode_kernel
+    from tonari.select.cuda.kernels.ordering.order import encode_kernel
 
     entries = distances.numel()
     launch(
@@ -46,7 +46,7 @@ def decode(keys: Any, metric: str) -> tuple[Any, Any]:
     """Return the float32 distances and int32 indices that contiguous keys encode."""
     import torch
 
-    from tonari.select.cuda.kernels.lists.order import decode_kernel
+    from tonari.select.cuda.kernels.ordering.order import decode_kernel
 
     distances = torch.empty(keys.shape, dtype=torch.float32, device=keys.device)
     indices = torch.empty(keys.shape, dtype=torch.int32, device=keys.device)

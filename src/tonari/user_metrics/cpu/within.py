@@ -11,8 +11,8 @@ from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.results.neighbors import index_dtype
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.core.rows.slices import cut
-from tonari.given.plan import GivenPlan
-from tonari.given.values import Allowed, Values, strip, without_own
+from tonari.user_metrics.plan import GivenPlan
+from tonari.user_metrics.values import Allowed, Values, strip, without_own
 
 Array = npt.NDArray[Any]
 
@@ -28,7 +28,7 @@ def within(
     allowed: Allowed | None = None,
     progress: ProgressLike = None,
 ) -> RadiusNeighbors:
-    """Find all points whose distance is at most the query's limit; see :func:`tonari.given.cpu.nearest.nearest`.
+    """Find all points whose distance is at most the query's limit; see :func:`tonari.user_metrics.cpu.nearest.nearest`.
 
     With `symmetric` or `later`, all limits must be equal. With `own` and `later`, each row finds only later rows.
     """

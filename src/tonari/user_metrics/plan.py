@@ -8,8 +8,8 @@ import numpy as np
 
 from tonari.core.errors import BudgetExceeded
 from tonari.core.results.neighbors import index_dtype
-from tonari.given import tuning
-from tonari.given.values import Values
+from tonari.user_metrics import tuning
+from tonari.user_metrics.values import Values
 
 _COPIES = 6  # memory of a block, with copies and masks, as a multiple of the bytes of its distances
 
@@ -46,7 +46,7 @@ def plan_given(values: Values, k: int, memory: int | None) -> GivenPlan:
 
     Examples
     --------
-    >>> from tonari.given.values import MatrixValues
+    >>> from tonari.user_metrics.values import MatrixValues
     >>> plan_given(MatrixValues(np.zeros((1000, 100_000), np.float32)), 10, None).rows
     20
     """

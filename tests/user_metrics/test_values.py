@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tonari.given.values import FunctionValues, MatrixValues, strip
+from tonari.user_metrics.values import FunctionValues, MatrixValues, strip
 
 ROWS = np.random.default_rng(0).standard_normal((12, 3))
 EVERY = slice(0, 12)

@@ -127,7 +127,7 @@ def moved(found: RadiusNeighbors, device: Any) -> RadiusNeighbors:
 def _order_short(
     begins: Any, counts: Any, values: Any, ids: Any, numbers: Any, length: int, descending: bool, found: RadiusNeighbors
 ) -> None:
-    from tonari.select.cuda.kernels.lists.ragged import order_lists_kernel
+    from tonari.select.cuda.kernels.ordering.ragged import order_lists_kernel
 
     dtype = "float64" if values.element_size() == 8 else "float32"
     form = FORMATS[dtype]

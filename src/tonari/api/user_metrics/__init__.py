@@ -4,5 +4,5 @@ replacing.py    the decorator of public functions; for such a metric it calls a 
 call.py         checks the arguments that all public functions share
 answers.py      computes the results, with one function for each public function
 
-:mod:`tonari.given` computes the distances and selects neighbours.
+:mod:`tonari.user_metrics` computes the distances and selects neighbours.
 """

@@ -11,7 +11,7 @@ from tonari import inputs
 from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.cuda.devices import on
 from tonari.metrics import get_metric
-from tonari.select.cuda.lists.order import ENTRY_BYTES, MERGE_BYTES, merge_lists
+from tonari.select.cuda.ordering.order import ENTRY_BYTES, MERGE_BYTES, merge_lists
 
 
 def merge_on_device(parts: Sequence[Neighbors], shifts: Sequence[int], k: int, metric: str) -> Neighbors:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tonari.given.cpu.nearest import nearest
-from tonari.given.cpu.within import count, within
-from tonari.given.plan import GivenPlan
-from tonari.given.reference import brute, brute_within
-from tonari.given.values import MatrixValues
+from tonari.user_metrics.cpu.nearest import nearest
+from tonari.user_metrics.cpu.within import count, within
+from tonari.user_metrics.plan import GivenPlan
+from tonari.user_metrics.reference import brute, brute_within
+from tonari.user_metrics.values import MatrixValues
 
 N = 40
 

@@ -12,7 +12,7 @@ from tests.helpers.devices import HAS_TORCH, needs_torch, on_device
 if HAS_TORCH:
     import torch
 
-    from tonari.select.cuda.lists.order import by_value, decode, encode, merge_lists
+    from tonari.select.cuda.ordering.order import by_value, decode, encode, merge_lists
 
 pytestmark = needs_torch
 WIDTHS = [("float32", "int32"), ("float32", "int64"), ("float64", "int32")]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from tonari import inputs
-from tonari.api.given.call import GivenCall
+from tonari.api.user_metrics.call import GivenCall
 from tonari.core.errors import Unsupported
 from tonari.methods.options import Options
 from tonari.metrics.names import PRECOMPUTED, is_function
