@@ -122,8 +122,8 @@ class FoundWithin : public TreeRadius {
     if (std::ssize(ahead_) > std::min(read, kAheadBytes)) ahead_ = {};
   }
 
-  // Copies the masks of the next queries in the order of the tree if the last ones have met so many points that it takes
-  // less time than to look up each of them.
+  // Copies the masks of the next queries into the order of the tree, if each of the previous queries met enough points,
+  // on average, that copying takes less time than looking them up one by one.
   void choose_masks() {
     if (next_ < masks_end_) {
       mask_row_ = static_cast<int>(next_ - masks_begin_);  // a query that finds nothing opens no rules
@@ -264,7 +264,7 @@ class FoundWithin : public TreeRadius {
   AllowedPairs others_;     // the rules without those that are looked up by places
   std::int64_t met_ = 0;    // points that queries from masks_begin_ on have looked up
   static constexpr int kMetQueries = 8;
-  static constexpr std::int64_t kCopied = 64;  // copying takes as long as looking up one of so many points
+  static constexpr std::int64_t kCopied = 64;  // copying a mask takes as long as looking up 1 / kCopied of its points
 
  protected:
   double* const exact_;  // the query in float64

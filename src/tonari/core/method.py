@@ -306,7 +306,7 @@ class TreeMethod(SearchMethod):
     def prepare_once(self, points: Any, plan: Any, progress: ProgressLike = None) -> Any:
         """Prepare points for a single search with the plan's k.
 
-        Points may be left out if so many copies of the same row precede them that they cannot be in any answer.
+        A point may be left out if the copies of its row that precede it already fill every answer it could be in.
         """
         return self.prepare(points, plan, progress)
 

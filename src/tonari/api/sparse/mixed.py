@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 from tonari import inputs
 from tonari.api.sparse.answers import are_sparse, check_place, checked_metric, refuse_for_sparse
@@ -36,10 +36,9 @@ def in_one_layout(verb: Callable[P, R]) -> Callable[P, R]:
         side = inputs.side_of(queries, "queries")
         # Type checkers cannot match the other arguments with P.
         found: Any = verb(*_both(queries, points, sets=sets), *args[2:], **given)  # type: ignore[arg-type]
-        if not isinstance(found, tuple):
-            return inputs.hand_back(found, side)  # type: ignore[no-any-return]
-        back: Any = type(found)(*(inputs.hand_back(part, side) for part in found))
-        return back  # type: ignore[no-any-return]
+        if isinstance(found, tuple):
+            return cast(R, type(found)(*(inputs.hand_back(part, side) for part in found)))
+        return cast(R, inputs.hand_back(found, side))
 
     return calling
 
