@@ -37,7 +37,7 @@ class Block(Protocol):
 
     @property
     def looked(self) -> tuple[int, int, int]:
-        """Counts of pairs (query tile, point group): of all pairs, of those in looks, and of those that looks kept.
+        """Three counts of pairs (query tile, point group): all, those that looks compared, and those that looks kept.
 
         A look compares the contracted rows of a tile and a group. The screen then compares only the pairs that looks
         kept, that is, could not rule out.

@@ -32,7 +32,7 @@ Some: TypeAlias = slice | npt.NDArray[np.intp]
 Task: TypeAlias = tuple[Some, int, bool]  # rows, the index of a precision, and whether thresholds are sampled
 
 
-_RETRY, _RESAMPLE = 1, 2  # RowStatus in native/exact/row_states.hpp; 0 is done
+_RETRY, _RESAMPLE = 1, 2  # values of RowStatus in native/exact/row_states.hpp, where 0 is a finished row
 
 
 @dataclass
@@ -71,7 +71,8 @@ class Search:
     def unfinished(self, rows: slice | npt.NDArray[np.intp], status: npt.NDArray[np.uint8], level: int) -> list[Task]:
         """Return tasks for unfinished rows: to search them again without a sample, or at the next precision.
 
-        Each task copies its rows, so a task has at most as many rows as are processed at once while points are packed.
+        Each task copies its rows. While points are packed during the search, a task therefore has at most as many rows
+        as one pass over the points processes.
         """
         if not status.any():
             return []

@@ -7,16 +7,17 @@ query q, and y a point of q's answer. Then
 
     |y - c|  <=  |q - c| + |y - q|  <=  |q - c| + V
 
-so a search among the points within |q - c| + V of c finds the whole answer. A round chooses some queries as centres c,
-drops centres that are near another one, and assigns every query to its nearest centre, if that is near enough.
+so a search among the points within |q - c| + V of c finds the whole answer. The search proceeds in rounds. Each round
+chooses some queries as centres c, drops every centre that is near another centre, and assigns each query to its nearest
+centre, if that is near enough.
 
 Distances are float64 products of form rows (rows/form.py) with a bound on their error, so no point is missed. A
 neighbourhood is skipped if its search takes longer than it saves, and rounds end when one saves little. The module uses
 only torch functions, so no kernel has to be compiled.
 
-An attempt refines a limited number of points per row. It cannot prove a row if a larger number of points is so near
-that the error bounds exceed their distances. A few rows and points suffice to estimate whether this holds for most
-rows, and whether these rows have neighbourhoods. The test for a near point is
+An attempt refines a limited number of points per row. It cannot prove a row if more points than that are so near that
+the error bounds exceed their distances. A few rows and points suffice to estimate whether this holds for most rows, and
+whether these rows have neighbourhoods. The test for a near point is
 
     |q' - x'|^2  <=  12 d u |q'|^2        u = 2^-24: all levels have errors of 2^-24 for each of 4 d additions and more,
                                           relative to a, |q'| |x'| and |q'| |x'|, which are about |q'|^2 (exactness.md)
@@ -39,7 +40,7 @@ _LARGEST = 1e30  # form rows with a larger squared length are left out, so that 
 
 
 class Nearby(Attempt):
-    """Search rows not yet certified as exact among the points near them, if that saves much time.
+    """Search unproved rows only among the points near them, if that saves much time.
 
     Parameters
     ----------
@@ -54,7 +55,6 @@ class Nearby(Attempt):
         self.when = f"among the points near the rows that are left, if each neighbourhood saves {least} values or more"
 
     def worth(self, left: Unproved) -> Any:
-        """Return the row numbers of the unproved rows; None if the attempt is not worth its time."""
         if not (left.plan.subsets and get_metric(left.plan.metric).squares):
             return None
         rows = left.look()
