@@ -174,7 +174,7 @@ class ExactPlan(Plan):
 
     @cached_property
     def direct_within(self) -> float:
-        """Expected seconds of a radius search by the exact values of all pairs; inf if memory is too small for it."""
+        """Expected seconds of a radius search that computes all exact values; inf if memory is too small for it."""
         if not self.direct or _PAIR_BYTES * self.m * self.n > self.packed_bytes + self.working_bytes:
             return math.inf
         searched: float = DIRECT[self.isa].seconds(self.n, self.m, self.d, 1)

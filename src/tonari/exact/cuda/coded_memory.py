@@ -46,7 +46,7 @@ class CodesNeeds(CudaNeeds):
         return lists + max(SMALL_CHANGE + contracting + buffers, self._beside_codes(self._batch_bytes(batch)))
 
     def _beside_codes(self, batch_bytes: int) -> int:
-        """Return the bytes of a search without the codes of all points: a batch, a sample, and the rows to refine."""
+        """Return the bytes that a search needs in addition to all codes: a batch, a sample, and the rows to refine."""
         sample = self._sample()
         sampled = 0 if sample is None else codes_bytes(-(-self.n // sample.stride), self.form_dim)
         members = self._most_members() * (self.d * self.itemsize + CODED_BYTES)
@@ -81,7 +81,7 @@ class CodesNeeds(CudaNeeds):
         return sample_for_codes(self.n, self.m, self.width, self.group)
 
     def _screened_bytes(self, batch: int) -> int:
-        """Return the bytes of a batch's screen: the minima of all groups, or the minima of a sample and the lists."""
+        """Return the bytes that a batch's screen needs: minima of all groups, or a sample's minima and the lists."""
         sample = self._sample()
         if sample is None or batch == 0:
             return batch * 4 * group_count(self.n, self.group)
@@ -100,7 +100,7 @@ class CodesNeeds(CudaNeeds):
         near = tuning.NEAR_KEPT * tuning.CODED_WIDEST * self.width * CODED_BYTES
         packed = code_width(self.form_dim) + 3 * contracted_row_bytes(self.form_dim)
         lists = 4 * self.k * (self.value_itemsize + 4)
-        original = 2 * self.d * self.query_itemsize + 8 * self.d  # as they are, and in float64
+        original = 2 * self.d * self.query_itemsize + 8 * self.d  # a row and its copy as stored, and in float64
         return screened + screened // 4 + batch * (near + packed + lists + original + 64 + 8 * self.self_join)
 
 

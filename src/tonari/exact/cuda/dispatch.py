@@ -198,7 +198,7 @@ def side_of(queries: Any) -> inputs.Side:
 def _expecting(
     queries: Any, plan: CudaPlan, self_join: bool, progress: ProgressLike, prepared: Any = None, points: Any = None
 ) -> contextlib.AbstractContextManager[None]:
-    """Return a context for a search that compiles all missing kernels together.
+    """Return a context in which a search compiles all its missing kernels at once.
 
     If kernels are missing, unprepared points are first tested for integers of one byte, which need other kernels.
     """

@@ -47,7 +47,7 @@ def points_at_home(whole: CudaNeeds, devices: int) -> int:
     if devices == 1 or whole.host_points:
         return 0
     equal = dataclasses.replace(whole, n=share(whole.n, devices))
-    search = whole.m * equal.row_seconds(equal.n) / equal.n  # seconds that a device searches, per point
+    search = whole.m * equal.row_seconds(equal.n) / equal.n  # seconds that a device takes per point, for all queries
     waiting = whole.d * whole.itemsize / CARD.peer + search / (devices - 1)
     tiles = round(whole.n * search / (search + waiting)) // ((devices - 1) * POINT_TILE)
     each = max(1, tiles) * POINT_TILE
@@ -121,7 +121,7 @@ def form_dim_of(overrides: dict[str, Any], problem: Problem) -> int:
     if option == "full":
         return 0
     if option == PILOT:
-        return largest_form_dim(problem.d)  # memory is planned for the largest number that a pilot may choose
+        return largest_form_dim(problem.d)  # the plan reserves memory for the largest number that a pilot may choose
     whole = type(option) is int or (isinstance(option, str) and option.isdecimal())  # a string from the command line
     columns = int(option) if whole else 0
     if not 2 <= columns < problem.d:

@@ -111,7 +111,7 @@ class CudaNeeds:
         return self.host_queries or self.several
 
     def held(self, slabs: Slabs) -> int:
-        """Return the number of points that are on the device in packed form and are screened together."""
+        """Return the number of points whose packed copies are on the device at once and are screened together."""
         return slabs.points if slabs.route == "streamed" else self.n
 
     def groups(self, slabs: Slabs) -> int:
@@ -165,7 +165,8 @@ class CudaNeeds:
         comes = self.points_come and slabs.route != "resident"
         buffers = (2 if slabs.points < self.n else 1) * slabs.points * self.d * self.itemsize if comes else 0
         merged = self.merged or slabs.route == "streamed"
-        marks = slabs.queries * (10 + 8 * self.self_join)  # marks, and row numbers of unproved rows and own points
+        # certificates, and row numbers of unproved rows and of the queries' own points
+        marks = slabs.queries * (10 + 8 * self.self_join)
         lists = MERGE_BYTES + slabs.queries * self._list_bytes() if merged else 0  # to merge the lists of a part
         return SMALL_CHANGE + self.batch_bytes(slabs, batch) + retry + contracting + sampled + buffers + lists + marks
 
@@ -211,7 +212,8 @@ class CudaNeeds:
         row, members = self._batch_row_bytes(slabs), self._members_bytes(slabs)
         room = max(room // (row + members), (room - max(members, tuning.REFINE_SCRATCH_BYTES)) // row)
         tiles = -(-self.m // LEAST_BATCH)
-        if self.form_dim and slabs.route == "host_refine":  # short batches: the CPU is idle during the first one
+        # batches are short, because the CPU is idle during the first one
+        if self.form_dim and slabs.route == "host_refine":
             tiles = -(-tiles // tuning.LEAST_BATCHES)
         most = max(1, tuning.MINIMA_BYTES // (4 * self.groups(slabs) * LEAST_BATCH))
         at_once = slabs.route == "resident" and tiles <= tuning.AT_ONCE * most
@@ -221,7 +223,7 @@ class CudaNeeds:
         return max(0, min(wanted, room))
 
     def row_seconds(self, n: int) -> float:
-        """Return the expected seconds for screening, selecting and refining for one query among n points."""
+        """Return the expected seconds to screen n points for one query, and to select and refine its candidates."""
         groups = group_count(n, self.group)
         if self.gemm:  # two bytes of a packed row take one product and one sum at the rate of float16
             screen = n * packed_row_bytes(self.screened, self.precisions[0]) / CARD.products

@@ -1,4 +1,4 @@
-"""The plan of brute force on CUDA: one frozen record of every choice made before a search begins (planning.py)."""
+"""The plan of brute force on CUDA: a frozen record of every choice made before a search begins (planning.py)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.exact.cuda import tuning
 
-PILOT = "pilot"  # value of form_dim: a measurement on a sample shall choose the number of coordinates
+PILOT = "pilot"  # value of `form_dim`: a measurement on a sample chooses the number of coordinates
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,7 +33,7 @@ SCREEN_COST = 1.0  # cost of screening one more point of a sample
 SLOT_COST = 12.0  # cost of one more slot in a row's list
 ODDS = 1e-4  # maximum probability that a threshold is too low, and that a list is too short
 LEAST_SAMPLE = 4096  # minimum number of points in a sample
-LARGEST_MEAN = 100.0  # most expected nearest points in a sample: more do not improve thresholds, and sums underflow
+LARGEST_MEAN = 100.0  # maximum expected number of wanted points in a sample: with more, sums underflow for no gain
 
 # Case: exact_cuda search-k10 on cuda. Chosen on: an unrecorded machine.
 # When a screen makes lists, and how batches are scheduled.
@@ -181,7 +181,7 @@ CODE_FARTHEST = 4.0
 CODE_NEARLY_ALL = 0.999
 CODE_MARGIN = 1.25
 CODE_ROWS = 16  # rows per program that rounds rows to codes
-FOLDED_HOPPER = True  # whether, on Hopper, a kernel whose products do not wait for the maxima makes the lists of codes
+FOLDED_HOPPER = True  # whether Hopper makes lists of codes by a kernel whose products do not wait for the maxima
 FOLDED_ROWS = 128  # queries in a tile of the kernel for codes on other devices than Hopper (folded.py)
 FOLDED_WARPS = 4  # warps of a program of folded.py
 FOLDED_STAGES = 3  # buffers of points of a program of folded.py
@@ -225,7 +225,7 @@ CENTRED_REGISTERS = 128  # registers per thread of programs that refine by metri
 
 # Case: exact_cuda search-k10-half, search-k10-noise on cuda. Chosen on: an unrecorded machine.
 # The test for integers of one byte (rows/bytes.py).
-BYTES_SECONDS = 3e-3  # minimum seconds of a search that first tests for integers of one byte: often in 0.05 ms
+BYTES_SECONDS = 3e-3  # minimum seconds of a search that first tests for 8-bit integers, which often takes 0.05 ms
 BYTES_SAMPLE = 8192  # rows of the sample that is tested before all rows are packed
 BYTES_LOOKED = 4  # rows that the host tests for 8-bit integers before a sample is tested, which takes 4 times as long
 
@@ -242,10 +242,11 @@ SEARCHED_AGAIN = 100.0  # default time of searching a row again, as a multiple o
 RETRIES_TIMES = 3.0  # time of retries relative to their products: they write all minima, and several may be needed
 LEAST_SCRATCH = 1 << 25  # minimum scratch bytes for rows that are compared with all points
 # Unproved rows are compared with all points if this takes at most OF_ATTEMPT values (pairs x columns), which is as fast
-# as another attempt. To select from the pairs takes as long as OF_PAIR more columns.
+# as another attempt. Selecting from the pairs takes as long as OF_PAIR more columns.
 OF_ATTEMPT = 1 << 30
 OF_PAIR = 96
-LEAST_OF_SUBSETS = 1 << 15  # minimum number of points for searches among subsets; fewer soon have exact values
+# minimum number of points for searches among subsets; for fewer, exact values of all points are fast
+LEAST_OF_SUBSETS = 1 << 15
 
 # Case: exact_cuda hard-offset-1e6, hard-tight on cuda. Chosen on: an unrecorded machine.
 # Retries in int8 (attempts/as_bytes.py) and in neighbourhoods (attempts/retries/nearby.py).

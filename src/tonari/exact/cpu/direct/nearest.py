@@ -143,7 +143,7 @@ def _in_calls(
 
 
 def _sizes(m: int, n: int, plan: ExactPlan, may_slice: bool) -> tuple[int, int]:
-    """Return the numbers of queries and of points in one native call; if queries are few, points are cut into slices."""
+    """Return the numbers of queries and points in one native call; if queries are few, points are cut into slices."""
     work = plan.seconds * plan.threads
     if not worth_sharing(work):
         return m, n

@@ -158,7 +158,7 @@ class CodedPoints(PreparedPoints):
         return [packed for packed, _ in found]
 
     def release(self) -> None:
-        """Do nothing, although this is called to free memory: to make the codes again, all rows would have to be read."""
+        """Do nothing, although this is called to free memory: making the codes again would take long."""
 
     @property
     def kernel(self) -> str:

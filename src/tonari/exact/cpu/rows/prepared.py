@@ -198,7 +198,7 @@ class PreparedPoints:
         return workers.map(work, slices)
 
     def first_level(self, plan: ExactPlan) -> int:
-        """Return the index of a search's first precision: that of the packed points if the plan allows it, otherwise 0."""
+        """Return the index of a search's first precision: that of the packed points if the plan allows it, else 0."""
         kernels = [plan.kernels[precision] for precision in plan.precisions]
         kernel = self._held[0]
         return kernels.index(kernel) if plan.finer_resident and kernel in kernels else 0

@@ -59,7 +59,7 @@ class Searchable(Prepared, Protocol):
         """Return a search for these queries by a plan."""
 
     def without_data(self) -> Searchable:
-        """Return points of the same shapes without data (on the device "meta"), with which a search can be rehearsed."""
+        """Return points of the same shapes without data (on the device "meta"), to rehearse a search."""
 
     def in_all_dimensions(self, plan: CudaPlan) -> DevicePoints:
         """Return the points with packed copies in all dimensions."""

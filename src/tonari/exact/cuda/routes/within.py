@@ -42,7 +42,7 @@ class Verb(NamedTuple):
     Attributes
     ----------
     answer : callable(WithinSearch)
-        Searches queries and points on one device; ids are row numbers among all points.
+        Answers the queries of one search on one device; ids are row numbers among all points.
     join : callable(list of answers)
         Joins answers of the same queries from parts of the points, all on one device.
     stack : callable(list of answers)
@@ -153,7 +153,7 @@ def _search_points(
     place: Place,
     bar: Counter,
 ) -> Any:
-    """Answer a radius search among prepared points for queries on the same device."""
+    """Answer a radius search for queries among prepared points on the same device."""
     search = WithinSearch(
         rows,
         points,

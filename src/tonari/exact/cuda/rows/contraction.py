@@ -134,7 +134,7 @@ def sampled(points: Any, form: DeviceForm) -> tuple[Any, Any]:
     sample = points[:: -(-n // sample_rows(d))]
     nowhere = torch.zeros(d, dtype=torch.float64, device=points.device)
     rows, _ = _form_rows(sample, form, nowhere, new_flags(points.device), 0)
-    if points.device.type == "meta":  # a rehearsal: the mean would take seconds to import
+    if points.device.type == "meta":  # a rehearsal skips the mean, whose first use imports modules for seconds
         return rows, nowhere
     origin = rows.mean(0)
     rows -= origin
@@ -147,7 +147,8 @@ def form_blocks(points: Any, form: DeviceForm, origin: Any) -> Iterator[tuple[An
     Rows that cannot be contracted are zeros with infinite lengths.
     """
     n, d = points.shape
-    block = max(1, min(tuning.FORM_VALUES // d, tuning.DIRECTIONS_ROWS))  # callers store many values per row
+    # blocks are short, because callers store many values per row
+    block = max(1, min(tuning.FORM_VALUES // d, tuning.DIRECTIONS_ROWS))
     for begin in range(0, n, block):
         yield _form_rows(points[begin : begin + block], form, origin, new_flags(points.device), 0)
 
@@ -193,7 +194,7 @@ def contract(
         here = slice(begin, min(begin + block, n))
         z, lengths = _form_rows(rows[here], by.form, by.origin, flags, first + begin)
         along = product_of(z, by.directions)
-        if z.device.type != "meta":  # a rehearsal would need imports that take seconds
+        if z.device.type != "meta":  # a rehearsal skips this, because its first use imports modules for seconds
             z.addmm_(along, by.directions.mT, alpha=-1)
         launch(
             round_contracted_kernel,
@@ -254,7 +255,7 @@ def _form_rows(rows: Any, form: DeviceForm, origin: Any, flags: Any, first: int)
 
 
 def principal(covariance: Any, count: int) -> Any:
-    """Return orthonormal columns (d, count) that nearly span the principal directions, by subspace iteration."""
+    """Return orthonormal columns (d, count) that approximately span the principal directions, by subspace iteration."""
     import torch
 
     d = len(covariance)
@@ -262,7 +263,7 @@ def principal(covariance: Any, count: int) -> Any:
         return covariance.new_empty((d, count))
     random = torch.Generator(device=covariance.device).manual_seed(derived_seed(0, Purpose.DIRECTIONS))
     start = torch.randn((d, count), dtype=torch.float64, device=covariance.device, generator=random)
-    # The largest element becomes 1, so that powers of the matrix neither overflow nor vanish.
+    # The matrix is scaled so that its largest element is 1; its powers then neither overflow nor vanish.
     covariance = covariance / covariance.abs().amax().clamp_min(torch.finfo(torch.float64).tiny)
     found = torch.linalg.qr(start).Q
     for _ in range(tuning.ITERATIONS):
@@ -279,6 +280,6 @@ def with_directions(form: DeviceForm, directions: Any, origin: Any) -> Contracti
         return Contraction(form, directions.contiguous(), origin, origin.new_empty(1))
     identity = torch.eye(count, dtype=torch.float64, device=directions.device)
     apart = torch.linalg.matrix_norm(directions.mT @ directions - identity)
-    # Each of count^2 inner products has an error of at most (d + 2) w times the product of its two lengths.
+    # Each of the count^2 inner products has an error of at most (d + 2) w times the lengths of its two columns.
     apart = apart * (1 + 2.0**-20) + (1 + apart) * count * (d + count + 16) * 2.0**-52
     return Contraction(form, directions.contiguous(), origin, (apart * (1 + apart))[None])

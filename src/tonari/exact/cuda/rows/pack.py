@@ -65,7 +65,7 @@ class PackedPoints:
         return {"low_ptr": self.low, "e1_ptr": self.e1, "e2_ptr": self.e2}
 
     def written(self) -> Written:
-        """Return a marker of the writes of these tensors launched so far; other streams can wait for it."""
+        """Return a marker for other streams to wait for; it follows all launched writes of these tensors."""
         return Written(self.values, self.low, self.e1, self.e2)
 
     def part(self, begin: int, n: int) -> PackedPoints:

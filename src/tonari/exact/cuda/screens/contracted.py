@@ -183,7 +183,7 @@ class ContractedScreen:
 
 
 def retries(plan: CudaPlan, unproved: float) -> Iterator[tuple[str, int]]:
-    """Yield, for each retry of unproved rows, the precision, and the factor by which it raises the groups per row.
+    """Yield the precision of each retry of unproved rows, and the factor by which it multiplies the groups per row.
 
     `unproved` is the share of the first rows that were not certified as exact with the fitted number of groups per row.
     """

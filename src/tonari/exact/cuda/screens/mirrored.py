@@ -134,7 +134,8 @@ class Mirror:
     def screened(self, queries: PackedQueries, first: int) -> Mirrored:
         """Screen the next batch, from row `first` on; append its rows to the lists of later points near them."""
         m = len(queries.values)
-        self._next = -1  # valid again after all launches: a batch that fails must not append rows twice
+        # no batch is next until all launches succeed: searched again, this batch would append its rows twice
+        self._next = -1
         here = slice(first, first + m)
         listed = self._screen(queries, first)
         self._next = first + m

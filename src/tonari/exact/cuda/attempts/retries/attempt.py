@@ -184,7 +184,7 @@ class Unproved:
         self.known = None
 
     def among(self, numbers: Any, rows: Any) -> None:
-        """Search some rows among a subset of the points, given by row number, which must contain all their neighbours."""
+        """Search some rows among the points with row numbers `numbers`, which must contain all their neighbours."""
         some, queries = Subset(self.points, numbers), self.search.queries[rows]
         ids = None if self.own is None else some.places(self.own[rows])
         fewer = self.search.some_points(some.rows, self._first_attempt)

@@ -104,7 +104,7 @@ class Round:
     _places: list[int]  # indices of the centres that have neighbourhoods
     _left: Any  # int64 (rows,): the positions of the round's queries
     _nearest: Any  # int64 (rows,): the index of each query's centre, -1 for none
-    _inside: Any  # bool (n, centres): whether a point may be a neighbour of one of a centre's queries
+    _inside: Any  # bool (n, centres): whether a point may be a neighbour of a query assigned to the centre
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         """Yield, for each neighbourhood, the positions of its queries and the ascending row numbers of its points."""
@@ -127,7 +127,7 @@ def reach_of(kth: Any, form: DeviceForm) -> Any:
 
 
 def neighbourhoods(queries: Any, points: Any, form: DeviceForm, reach: Any, least: int) -> Iterator[Round]:
-    """Yield neighbourhoods by rounds: sets of nearby queries, each with all points that may be in their answers.
+    """Yield rounds of neighbourhoods: sets of nearby queries, each with all points that may be in their answers.
 
     Waits for the device.
 
@@ -156,13 +156,13 @@ def neighbourhoods(queries: Any, points: Any, form: DeviceForm, reach: Any, leas
 
 
 def is_worth_a_round(rows: int, points: Any, least: int) -> bool:
-    """Whether a round of this many rows may save enough time."""
+    """Whether searching `rows` rows in neighbourhoods may save enough time for one more round."""
     n, d = points.shape
     return bool(rows * n * d >= tuning.NEARBY_OF_ROUND * least)
 
 
 def are_inseparable(queries: Any, points: Any, form: DeviceForm, reach: Any, most: int) -> bool:
-    """Whether, for most of these rows, too many points are near for bounds to certify an answer.
+    """Whether most of these rows have so many near points that error bounds cannot certify their answers.
 
     A row counts only if few points are within twice its reach, so that it can have a neighbourhood.
 
@@ -197,7 +197,8 @@ def _round(queries: Any, points: Any, form: DeviceForm, reach: Any, left: Any, l
         queries, reach = queries[left], reach[left]
     step = -(-len(queries) // tuning.NEARBY_CENTRES)
     centres, lengths = _form_rows(queries[::step], form, scale)
-    centres.masked_fill_(lengths.isinf()[:, None], 0.0)  # a centre may be any row
+    # any row may become a centre, so rows that are too long are replaced by zeros
+    centres.masked_fill_(lengths.isinf()[:, None], 0.0)
     apart = _squares(centres, lengths, centres, up=True).sqrt()
     places = _far_apart(apart.tolist(), (tuning.NEARBY_APART * reach[::step]).tolist())
     centres = centres[places]
@@ -256,7 +257,7 @@ def _squares(rows: Any, lengths: Any, centres: Any, *, up: bool) -> Any:
 
 
 def _far_apart(distances: list[list[float]], least: list[float]) -> list[int]:
-    """Return the rows to keep, in order; each is farther than `least` from every row kept before it.
+    """Choose rows in their order, each farther than its `least` from all rows chosen before; return their indices.
 
     >>> _far_apart([[0, 1, 9], [1, 0, 8], [9, 8, 0]], [2, 2, 2])
     [0, 2]

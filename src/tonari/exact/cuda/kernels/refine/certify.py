@@ -14,7 +14,7 @@ import triton.language as tl
 from tonari.metrics.kernels.instructions import sqrt
 
 SLACK = tl.constexpr(2.0**-50)  # exceeds the float64 rounding errors of converting values to scores
-_EVALUATION = tl.constexpr(2.0**-51)  # relative error of evaluating a value in float64, divided by d + 16
+_EVALUATION = tl.constexpr(2.0**-51)  # multiplied by d + 16: the relative error of evaluating a value in float64
 _HUGE = tl.constexpr(-1.0000000150474662e30)  # -1e30 rounded to float32: the score of points beyond range
 _LARGEST = tl.constexpr(3.4028234663852886e38)  # the largest float32
 _INFINITY = tl.constexpr(float("inf"))

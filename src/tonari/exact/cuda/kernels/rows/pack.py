@@ -9,9 +9,10 @@ T * V (kernels/rows/form_rows.py): load, form in float64, round, store, and add 
 Blocks do not stay in memory. The angular metrics need a row's norm first and read the rows twice, correlation three
 times; later passes find the rows in the cache.
 
-For int8, h is y rounded to the nearest whole number, halves up. If y is not whole, the measured y - h may have a
-relative error of 2^-24, which the factor ROUNDED covers. A row of integers that fit in one byte, with |x'|^2 <= 2^24,
-has no error at all: its products and scores are whole numbers that float32 represents.
+For int8, with y the form element x' in float32, h is y rounded to the nearest whole number, halves up. If y is not
+whole, the measured y - h may have a relative error of 2^-24, which the factor ROUNDED covers. A row of integers that
+fit in one byte, with |x'|^2 <= 2^24, has no error at all: its products and scores are whole numbers that float32
+represents.
 
 Conversions to and from float64 are the slowest instructions here (16 per clock and multiprocessor), so for products the
 rounding error is measured in float32. With y the form element x' in float32 and h = y rounded to float16, y - h is
@@ -139,9 +140,10 @@ def product_errors(size, difference, d, PRECISION: tl.constexpr):
     columns = tl.cast(d, tl.float64)
     units = 4 * columns + 64
     if PRECISION == "int8":
-        units = columns * 0 + 16  # the sum is exact, and is rounded once, to float32
+        units = columns * 0 + 16  # the sum is exact; only its conversion to float32 rounds
     if PRECISION == "split":
-        # The large products, one per column, are added last. For short rows, the bound for all products is smaller.
+        # The large products, one per column, are added last, so that few rounding errors are relative to large sums.
+        # For short rows, the bound that treats all products alike is smaller.
         units = tl.where(d > 32, 4.05 * (columns + 64), 16 * columns) + 64
     return difference, gamma_of(units)
 
@@ -201,7 +203,6 @@ def set_aside(
 
 @triton.jit(do_not_specialize=["n", "height", "d", "stride", "first_row"])
 def pack_kernel(
-    # inputs
     rows_ptr, centre_ptr, scale_ptr,
     # outputs: values [height][width]; for points, low per row, and e1 and e2 per program; for queries, norm, rest and
     # shift per row; flags

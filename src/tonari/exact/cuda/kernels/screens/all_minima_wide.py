@@ -51,7 +51,7 @@ def screen_wide_kernel(
             sums = tl.dot(q, x.T, sums, out_dtype=SUMS)
         point = block * COLUMNS + column
         scores = scores_of(sums) + tl.load(low_ptr + point, mask=point < n, other=float("inf"))[None, :]
-        # All tiles of the block have one bound, from the largest e1 and the largest e2.
+        # All tiles of the block share one error bound, computed from their largest e1 and their largest e2.
         tile = block * (COLUMNS // POINT_TILE) + tl.arange(0, COLUMNS // POINT_TILE)
         tile_present = tile * POINT_TILE < n
         e1 = tl.max(tl.load(e1_ptr + tile, mask=tile_present, other=0.0), 0)

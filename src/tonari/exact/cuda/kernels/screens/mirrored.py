@@ -33,7 +33,7 @@ def note_near(
     scores, limits, noted, starts, first_group, nearest_ptr, groups_ptr, masks_ptr,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, LISTED: tl.constexpr, WHOLE: tl.constexpr,
 ):  # fmt: skip
-    """Note, for each row, the points whose limit is not below their score; return the new note counts [ROWS, 4]."""
+    """Note, for each row, the points whose scores do not exceed their limits; return the new note counts [ROWS, 4]."""
     tl.static_assert(COLUMNS == 4 * LISTED and LISTED == 32, "a thread holds 32 columns of a row, one for each bit")
     column = tl.arange(0, COLUMNS)
     bits = tl.full((COLUMNS,), 1, tl.int32) << (column // 8 * 2 + column % 2)

@@ -34,7 +34,7 @@ def note_near(
     scores, limits, noted, starts, first_group, nearest_ptr, groups_ptr, masks_ptr,
     ROWS: gl.constexpr, COLUMNS: gl.constexpr, WHOLE: gl.constexpr,
 ):  # fmt: skip
-    """Note, for each row, the points whose limit is not below their score; return the new note counts [ROWS, 4]."""
+    """Note, for each row, the points whose scores do not exceed their limits; return the new note counts [ROWS, 4]."""
     mma: gl.constexpr = scores.type.layout
     column = gl.arange(0, COLUMNS, layout=gl.SliceLayout(0, mma))
     bits = gl.full([COLUMNS], 1, gl.int32, layout=gl.SliceLayout(0, mma)) << (column // 8 * 2 + column % 2)
