@@ -150,7 +150,8 @@ def limits_for(
 def _one_limit(radius: float, m: int, dtype: np.dtype[Any], outwards: float, closed: bool) -> npt.NDArray[Any]:
     """Return the result of :func:`limits_for` for one radius."""
     one = np.array([_limit(radius, dtype, outwards, closed=closed)])
-    everyone: npt.NDArray[Any] = np.ndarray((m,), one.dtype, one, 0, (0,))  # also for m = 1, where broadcast_to differs
+    # also for m = 1: np.broadcast_to would return an ordinary array
+    everyone: npt.NDArray[Any] = np.ndarray((m,), one.dtype, one, 0, (0,))
     everyone.flags.writeable = False
     return everyone
 
@@ -260,7 +261,7 @@ def _is_host(part: Any) -> bool:
 
 
 def _like(kept: RadiusNeighbors, lists: tuple[Any, ...]) -> RadiusNeighbors:
-    """Return NumPy arrays in the library of the lists: unchanged, or as tensors on the device of the lists."""
+    """Convert NumPy arrays to the library of `lists`: unchanged, or as tensors on the device of `lists`."""
     if _is_host(lists[0]):
         return kept
     from_numpy = sys.modules["torch"].from_numpy
