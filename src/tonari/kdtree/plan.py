@@ -272,7 +272,7 @@ def _on_cuda(
 
     slab, kept_bytes = slab_of(kept=False), 0
     if slab < problem.n and _keeps(on_cuda.tree_bytes(slab), prepared_by):
-        beside = slab_of(kept=True)  # two trees at once: slabs may have to be smaller
+        beside = slab_of(kept=True)  # two trees are on the device at once, so slabs may have to be smaller
         if prepared_by is None or beside == most:
             slab, kept_bytes = beside, on_cuda.tree_bytes(beside)
     return slab, kept_bytes, on_cuda.fit(slab, budget, kept=kept_bytes > 0)

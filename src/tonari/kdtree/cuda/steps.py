@@ -13,7 +13,7 @@ from tonari.kdtree import tuning
 
 
 class Steps:
-    """Launches on one device, at most two at once: the host waits for the end of one before it begins the next but one.
+    """Launches on one device, of which at most two are in progress: before a third, the host waits for the first.
 
     Parameters
     ----------

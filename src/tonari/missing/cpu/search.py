@@ -81,7 +81,7 @@ class _Search:
         self.listed = 0
 
     def pairs(self, rows: Ids, those: QueryRows, means: npt.NDArray[np.float64], *, later: bool = False) -> Pairs:
-        """Return the pairs within the limits of the queries `rows`, and perhaps some beyond, all with exact distances.
+        """Return the pairs within the limits of the queries `rows`, and maybe a few more, all with exact distances.
 
         Parameters
         ----------

@@ -106,7 +106,8 @@ def within_kernel(
     if HAS_OWN:
         own = tl.load(own_ptr + row).to(tl.int32)
     value = tl.load(limits_ptr + row)
-    # The bits of nonnegative values have the order of the values; no point is within a negative limit.
+    # Nonnegative values are in the order of their bits, by which they are compared; no point is within a negative
+    # limit.
     reach = tl.where(value < 0, -1, limit_of(value, D, METRIC, WIDTH))
     limit = value.to(tl.int64 if DOUBLE else tl.int32, bitcast=True)
     if LISTED:

@@ -26,7 +26,7 @@ from tonari.kdtree.papers.rounds import Rounds
 from tonari.metrics import get_metric
 
 BATCH = 5  # queries per round, as a multiple of the size of a buffer (section 4.2)
-TILE = 16  # queries of a leaf that one program compares with the leaf's points, at most
+TILE = 16  # maximum number of queries that one program compares with the points of a leaf
 _NO_LIMIT = 0x7F61B1E6 | (WIDTH - 1)  # the initial limit, as in the walk: the bits of 3e38
 
 

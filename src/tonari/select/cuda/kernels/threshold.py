@@ -1,7 +1,7 @@
 """Sampled thresholds and compaction (matsumoto2015, sections III and V-A), on the GPU.
 
     sample    runs of RUN adjacent values, one at a random position in every stratum of the row. The threshold is a
-              (key, index) pair that at least `rank`, and few more, of the samples do not exceed. The index separates
+              (key, index) pair with at least `rank` samples, and few more, at or below it. The index separates
               equal values. A sample spread over the row works for sorted rows as well as for random ones
     compact   the row is streamed once; pairs at or below the threshold are the row's survivors (kernels/compact.py)
     answer    the k smallest survivors, in order (kernels/finish.py); a row with fewer than k survivors, or more than
