@@ -11,7 +11,7 @@ from tonari.core.units import MIB
 CHUNK_VALUES = 1 << 21  # packed values per slice: 256 queries take 10 ms at 100 GFLOP/s [1 << 19, 1 << 21, 1 << 23]
 SLICES_PER_THREAD = 2  # slices of points per thread, if packing a slice takes longer than scheduling it [1, 2, 4]
 LEAST_CHUNK = 8192  # minimum number of points in a slice, even if more threads could share them [4096, 8192, 16384]
-QUERY_BLOCK = 256  # queries that share a pass over the points, so that arithmetic limits, not memory [128, 256, 512]
+QUERY_BLOCK = 256  # queries that share a pass over the points, enough for arithmetic to be the limit [128, 256, 512]
 STREAM_BLOCKS = 4  # blocks of queries per thread that share each slice packed during the search [2, 4, 8]
 BLOCK_BYTES = 16 * MIB  # maximum memory for the survivors of one block of queries
 
@@ -44,14 +44,15 @@ DIRECT_QUERIES = 16  # queries of a native call, which share each read of a poin
 # Not measured by a case. Chosen on: one core of an EPYC (Zen 4), 2026-11-27, 1 to 100 queries within a radius of 50 to
 # 20,000 points of 3 to 128 dimensions by three metrics.
 WITHIN_SHARE = 0.5  # time of exact values of all pairs in a radius search, relative to a k-NN search [0.4, 0.5, 0.6]
-WITHIN_PACKED = 2.5e-5  # exact values replace a screen of packed points if they take fewer seconds than this
+WITHIN_PACKED = 2.5e-5  # seconds for exact values of all pairs up to which points are not packed for a screen
 
 # Case: exact_cpu graph-gist-960, search-gist-960 on cpu. Chosen on: an unrecorded machine.
 # Contractions, looks, and the pilot that chooses them.
 CONTRACT_FROM = 4  # minimum ratio of all columns to contracted ones: contracted float32 is then no larger than int8
-PILOT_FROM_SECONDS = 0.4  # minimum seconds of a search with a pilot, which takes 0.1 s (quick test: 0.01 s) [0.2, 0.4]
+# minimum seconds of a search with a pilot, which takes 0.1 s (its quick test takes 0.01 s) [0.2, 0.4]
+PILOT_FROM_SECONDS = 0.4
 PILOT_QUERIES = 64  # rows of the sample that a pilot compares with the whole sample [32, 64, 128]
-EVEN_ROWS = 512  # rows of a quick test whether the points spread evenly in all directions, before the pilot
+EVEN_ROWS = 512  # rows of a quick test, before the pilot, whether points spread evenly in all directions
 EVEN_COLUMNS = 32  # columns of the quick test: principal directions, and the length of the residual
 EVEN = 0.8  # if residuals have at least this share of the squared norms, points spread evenly, and there is no pilot
 CONTRACTED_SHARE = 0.9  # maximum time of a search with a contraction or a look, relative to one without [0.8, 0.9, 1.0]
@@ -65,7 +66,7 @@ EPILOGUE_COLUMNS = 32  # comparing the scores of a tile with thresholds takes as
 MARKED_COMMON = 3
 MARKED_SINGLE = 0.25
 MARKED_PAIRS = 384
-ASKED_ONE_OF = 4  # a pilot finds the nearest row for one of every ASKED_ONE_OF rows of its sample
+ASKED_ONE_OF = 4  # a pilot finds the nearest row of every ASKED_ONE_OF-th row of its sample
 BALLS_SHARE = 1 / 8  # time of comparing balls around groups of 4 to 16 points, relative to a look at all points
 CENTRE_ROWS = 16  # rows of the sample per cluster centre [8, 16, 32]
 CENTRE_ROUNDS = 3  # rounds of Lloyd's algorithm that compute the centres [2, 3, 4]
@@ -75,7 +76,8 @@ CENTRE_TASK = 4096  # rows that a thread assigns to cluster centres in one task
 CENTRE_BLOCK = 256  # rows that are compared with cluster centres in one step
 ACROSS_PARTS = 16  # unproved rows are retried in parts of up to 1/16 of all rows; each part packs the points again
 SPARE_PARTS = 1.5  # factor on the estimated number of parts into which a block is cut whose survivors did not fit
-# Results are correct with any centre and scale, because error bounds are measured; so a sample determines them.
+# Results are correct with any centre and scale, because error bounds are measured. A sample is therefore enough to
+# determine them.
 CENTRED_ROWS = 8_192
 CENTRED_VALUES = 1 << 21
 
@@ -90,7 +92,7 @@ COPIES_TASK = 1 << 14  # rows that a thread hashes or compares in one task
 # Case: exact_cpu rows-on-disk on cpu. Chosen on: an EPYC (Zen 4), 2026-11-27.
 # The number of columns of codes.
 CODED_ROWS = 8192  # maximum number of rows in the sample of the pilot that chooses the columns of codes
-CODED_READ = 128  # rows of the sample that are copied at once: to read a row maps up to 64 KiB of the file
+CODED_READ = 128  # rows of the sample that are copied at once: reading a row maps up to 64 KiB of the file
 CODED_FROM = 4096  # minimum number of points for a pilot; codes of fewer points take little memory in all columns
 CODED_STEP = 16  # step between the numbers of columns that a pilot compares
 CODED_COLUMNS = 256  # maximum number of columns that a pilot compares, in addition to all columns

@@ -75,9 +75,8 @@ ROOM_BYTES = 1 << 30  # maximum memory reserved for the hits of all queries; par
 
 # Case: gieseke2014 fig5-d10 on cuda. Chosen on: an unrecorded machine.
 # The last queries of the buffered traversal on CUDA, which are left to the walk.
-# the walk takes over when at most 1 / WALKED_SHARE of all queries, or WALKED_ALONE queries, are unfinished
-WALKED_SHARE = 100
-# number of unfinished queries with which the walk takes over: it takes 0.4 ms for them, 3 ns each
+WALKED_SHARE = 100  # the walk takes over when at most this fraction (1 / 100) of all queries are unfinished
+# number of unfinished queries with which the walk always takes over: 0.4 ms, 3 ns each
 WALKED_ALONE = 1 << 17
 
 # Not measured.

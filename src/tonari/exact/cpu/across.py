@@ -31,7 +31,7 @@ from tonari.metrics.problem import make_problem
 
 
 def plan_across(problem: Problem) -> ExactPlan:
-    """Plan a search, for each point, of its nearest points on the other side of a boundary (a row number).
+    """Plan a search that finds, for each point, the nearest points on the other side of a boundary (a row number).
 
     Raises
     ------
@@ -95,9 +95,10 @@ def _lists(rows: int, plan: ExactPlan) -> Neighbors:
 
 
 def _level(search: Search, points: npt.NDArray[Any]) -> int:
-    """Pack all points at the precision that an adaptive search would choose after its first rows; return the level.
+    """Pack all points at the precision that an adaptive search would choose after its first rows.
 
-    The level is the index of the precision in the plan."""
+    Return the index of this precision in the plan.
+    """
     plan, report, n = search.plan, search.report, len(points)
     search.hold(0, n)
     if not plan.adaptive:

@@ -114,7 +114,7 @@ def _screened(
     threads: int | None,
     progress: ProgressLike,
 ) -> npt.NDArray[np.bool_]:
-    """Write the farthest candidates of every query to the result; return a mask of the rows certified as exact."""
+    """Write the farthest of each query's candidates to the result; return a mask of the rows certified as exact."""
     m, e = len(queries), (4 * queries.shape[1] + 64) * 2.0**-53
     q, x = (inputs.as_floats(rows).astype(np.float64) for rows in (queries, points))
     centre = x.mean(axis=0)

@@ -1,6 +1,6 @@
 """Self-joins: each product of two rows is computed once, for both rows (komarov2014, section 4: half the matrix).
 
-Active rows have their lists of candidates in memory at the same time. All threads share these thresholds and lists, so
+Active rows have their thresholds and lists of candidates in memory at the same time. All threads share these, so
 that the product of any two active rows can be used for both (``native/exact/self_join.hpp``).
 """
 
@@ -62,7 +62,7 @@ class Join:
     native: _native.SelfJoin
 
     def all_points(self, found: Neighbors, status: Status, first: int) -> int:
-        """Find the neighbours of row `first` and all later rows among all points; return the count of exact values.
+        """Find the neighbours of row `first` and all later rows among all points; return the number of exact values.
 
         `found` and `status` have one entry for each of these rows, and receive the results.
         """

@@ -29,7 +29,7 @@ from tonari.exact.plan import ExactPlan
 from tonari.exact.report import Report
 
 Some: TypeAlias = slice | npt.NDArray[np.intp]
-Task: TypeAlias = tuple[Some, int, bool]  # rows, the index of a precision, and whether thresholds are sampled
+Task: TypeAlias = tuple[Some, int, bool]  # a task: rows, the index of a precision, and whether thresholds are sampled
 
 
 _RETRY, _RESAMPLE = 1, 2  # values of RowStatus in native/exact/row_states.hpp, where 0 is a finished row
@@ -46,8 +46,9 @@ class Search:
     report: Report
     # The name of a kernel, and the slices packed for it; this search keeps them even if another one repacks the points.
     held: tuple[str, list[_native.PackedPoints]] = field(default_factory=lambda: ("", []))
-    near: Near | None = None  # for each query, a packed position near it; None without clusters
-    looks: bool = True  # False once the counts of looks have shown that they cost more time than they save
+    near: Near | None = None  # for each query, the packed position of a nearby point; None if points are not clustered
+    # whether contracted rows are compared before the screen; False once this has cost more time than it saves
+    looks: bool = True
 
     @property
     def levels(self) -> int:
@@ -97,8 +98,8 @@ class Search:
     ) -> npt.NDArray[np.uint8]:
         """Search all rows of `queries` at one precision, write certified rows, and return the status of each row.
 
-        Without `may_retry`, rows that cannot be certified are resolved with exact values. `near` has, for each query, a
-        packed position near it.
+        Without `may_retry`, rows that cannot be certified are resolved with exact values. `near` has, for each query,
+        the packed position of a nearby point.
         """
         plan, started = self.plan, time.perf_counter()
         kernel = plan.kernels[plan.precisions[level]]
@@ -232,7 +233,7 @@ class Search:
         return self.looks and part.looks
 
     def judge(self, kernel: str, looked: tuple[int, int, int]) -> None:
-        """Omit looks from now on if the counts of :attr:`Block.looked` show that they take more time than they save."""
+        """Stop comparing contracted rows before the screen if the counts `looked` show that it costs too much time."""
         look = self.prepared.look
         if self.looks and look is not None and looked[0]:
             self.looks = look_pays(self.plan, kernel.split("/")[1], look.columns, looked)

@@ -72,7 +72,7 @@ def search_prepared(
 def arrange(
     queries: npt.NDArray[Any], prepared: PreparedPoints, self_ids: npt.NDArray[np.int64] | None
 ) -> tuple[Numbers, Near] | None:
-    """Return an order of the queries by the clusters of the points, and for each query a packed position near it.
+    """Return the queries in the order of the points' clusters, and the packed position of a point near each query.
 
     Return None if points are packed in their original order, because the order of queries then makes no difference.
     """

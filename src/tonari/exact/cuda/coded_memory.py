@@ -18,7 +18,8 @@ from tonari.select.cuda.ordering.order import MERGE_BYTES
 PRECISIONS = ("int8", "values")
 # Possible numbers of queries in a batch: whole tiles of the screen, and smaller ones if memory is short.
 _BATCHES = (*range(1, LEAST_BATCH), LEAST_BATCH, *range(tuning.HOPPER_ROWS, tuning.CODED_BATCH + 1, tuning.HOPPER_ROWS))
-CODED_BYTES = LISTED_BYTES + 4 * tuning.CODED_GROUPS  # bytes per near point of a row, and for CODED_GROUPS near groups
+# bytes per listed point of a query: for the point, and for CODED_GROUPS groups
+CODED_BYTES = LISTED_BYTES + 4 * tuning.CODED_GROUPS
 
 
 class CodesNeeds(CudaNeeds):
@@ -85,14 +86,15 @@ class CodesNeeds(CudaNeeds):
         sample = self._sample()
         if sample is None or batch == 0:
             return batch * 4 * group_count(self.n, self.group)
-        # The slots that room_of in rows/tiles.py gives to each segment; the fewer the rows, the more segments.
+        # Each segment of a list has the slots that `room_of` in rows/tiles.py returns; lists of few rows have more
+        # segments.
         segments = 4 * tuning.MOST_ROUNDS * tuning.CODED_MULTIPROCESSORS * tuning.HOPPER_ROWS
         slots = batch * sample.capacity
         slots += math.ceil(tuning.UNEVEN * (math.sqrt(slots * segments) + segments))
         return batch * 4 * group_count(-(-self.n // sample.stride), self.group) + 8 * slots
 
     def _most_members(self) -> int:
-        """Return the maximum number of points listed for a row, which the last retry may reach."""
+        """Return the largest number of points that may be listed for a row: the limit of the last retry."""
         return min(self.n, tuning.NEAR_KEPT * tuning.ROOMY * tuning.CODED_WIDEST * self.width)
 
     def _batch_bytes(self, batch: int) -> int:

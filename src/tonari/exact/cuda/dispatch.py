@@ -190,7 +190,7 @@ def count_by_values(request: Within, points: Any, plan: CudaPlan) -> Any:
 
 
 def side_of(queries: Any) -> inputs.Side:
-    """Return the library and the device of the queries, which the results have too."""
+    """Return the library and the device of the queries, and therefore of the results."""
     host = isinstance(queries, np.ndarray)
     return inputs.Side("numpy", None) if host else inputs.Side("torch", str(queries.device))
 

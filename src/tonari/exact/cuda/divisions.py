@@ -170,7 +170,8 @@ def fit(needs: CudaNeeds, budget: int, overrides: dict[str, Any]) -> tuple[CudaN
         choices = [
             (made, slabs, _batch(made, slabs, budget, overrides)) for made, slabs in on_route(route, needs, overrides)
         ]
-        if route == "codes":  # prefer the most coordinates that fit: fewer may leave many rows unproved
+        # prefer the largest number of coordinates that fits: with fewer, many rows may remain unproved
+        if route == "codes":
             choices = [choice for choice in choices if choice[2] >= tile][:1] or choices
         if choices:
             # Without "split", all rows that float16 does not prove would be compared with all points.

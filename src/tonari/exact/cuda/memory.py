@@ -24,9 +24,9 @@ from tonari.exact.cuda.screens.widths import NEAR_BYTES, wider
 from tonari.select.cuda.ordering.order import MERGE_BYTES
 
 SMALL_CHANGE = 64 * MIB  # bytes for flags and sums, and for sizes that the allocator rounds up
-LEAST_BATCH = 128  # queries of the smallest full batch: with fewer, matrix units are partly idle
+LEAST_BATCH = 128  # minimum number of queries in a full batch: with fewer, matrix units are partly idle
 MEMBER_BYTES = 32  # bytes per member of a group while the members are sorted for the CPU
-MOST_POINTS = 2**31 - 1  # most points on one device at once: their row numbers are int32
+MOST_POINTS = 2**31 - 1  # maximum number of points on one device at once, because their row numbers are int32
 LISTED_BYTES = NEAR_BYTES + MEMBER_BYTES  # bytes per listed point, if points are sorted for the CPU
 
 

@@ -163,7 +163,7 @@ def rounded(free: int) -> int:
 
 
 def _plan_within(problem: Problem, free: int, overrides: dict[str, Any], *, usual: bool) -> CudaPlan:
-    """Plan a search with a pilot for contractions, if that may save time and fits into memory, else in all dimensions.
+    """Plan a search that may contract rows, if that may save time and fits into memory, else one in all dimensions.
 
     `free` is the number of free bytes on each device; `usual` is True if the caller overrides nothing.
     """
@@ -176,7 +176,7 @@ def _plan_within(problem: Problem, free: int, overrides: dict[str, Any], *, usua
 
 
 def _may_contract(problem: Problem, overrides: dict[str, Any]) -> bool:
-    """Whether a contraction may save more time than its pilot takes."""
+    """Whether a contraction may save more time than the pilot takes that chooses it."""
     metric = get_metric(problem.metric)
     # 8-bit integers are exact in float16, but their contracted rows are not
     narrow = inputs.dtype_of(problem.dtype).kind in "iu"

@@ -18,10 +18,11 @@ UNEVEN = 5.0  # a segment of a list has slots for its expected entries plus this
 
 # Case: exact_cuda graph-sift, graph-gauss on cuda. Chosen on: an unrecorded machine.
 # The screen of graphs (screens/mirrored.py).
-MIRRORED_ROWS = 256  # rows of a tile if the rows are streamed, too: a multiple of POINT_TILE
+MIRRORED_ROWS = 256  # rows per tile if rows are streamed like points; a multiple of POINT_TILE
 MIRRORED_STAGES = 4  # steps of columns that a program of a graph's screen buffers
 MIRRORED_WARPS = 8  # warps of a program of a graph's screen
-LEAST_STREAMED = 1024  # minimum bytes of streamed packed rows for which it is faster to compute each product once
+# minimum bytes of a packed row, if rows are streamed, for computing each product once to be faster
+LEAST_STREAMED = 1024
 NOTE_SLOTS = 64  # notes of a row that a program moves to the lists of points in one step
 NOTE_WARPS = 4  # warps of a program that moves notes
 COMPARED_TILES = 128  # tiles of a batch whose error bounds are compared in one step to compute limits
@@ -39,7 +40,7 @@ LARGEST_MEAN = 100.0  # maximum expected number of wanted points in a sample: wi
 # When a screen makes lists, and how batches are scheduled.
 HOPPER_BYTES = 256  # packed rows of this many bytes have a kernel for Hopper, which lists groups below a threshold
 LEAST_ROWS = 512  # minimum number of queries for lists: minima of fewer queries are written quickly, by more programs
-LEAST_STRIDE = 8  # minimum stride of a sample: it takes too much time to screen a larger sample
+LEAST_STRIDE = 8  # minimum stride of a sample: screening more than every 8th point takes too long
 STRAGGLERS = 128  # number of rows retried before the host knows which are unproved, if few rows may be unproved
 IN_FLIGHT = 2  # maximum number of batches in flight: with more, Ctrl-C and the progress bar would lag behind
 
@@ -88,11 +89,12 @@ LIMIT_ROWS = 256  # rows per program that computes limits
 CONTRACTED_SECONDS = 5e-3  # minimum seconds of a search in all dimensions for which prepared points are contracted
 CONTRACTED_WIDTH = 64  # groups refined per row at first if rows are contracted; a search fits this number to its data
 FITTED_ROWS = 4096  # minimum number of queries for which the width (groups refined per row) is fitted to the data
-FEW_UNPROVED = 0.01  # unproved rows are retried at the first precision only if they are at most this share of the rows
+FEW_UNPROVED = 0.01  # maximum share of unproved rows that are retried at the first precision; more skip it
 HOPELESS = 0.5  # if the largest width leaves this share of the rows unproved, searches screen all dimensions
 NEAREST = 10  # the k + max(k, NEAREST) points nearest in p coordinates are refined first, to bound the k-th value
 ROOMY = 64  # maximum number of groups per row at the last retry in p coordinates, as a multiple of the width
-CONTRACTED_AGAIN = 1000.0  # time of searching a row in all dimensions, relative to refining its fewest groups once
+# time of searching a row in all dimensions, relative to refining the minimum number of groups once
+CONTRACTED_AGAIN = 1000.0
 AT_ONCE = 3  # maximum number of batches joined into one if memory allows: each batch takes 3 ms to launch
 
 # Not measured by a case, but by hand on an H100: 10,000 queries among a million points of 128 columns, whose noise
@@ -105,8 +107,8 @@ ROWS_AGAIN = 64  # number of rows that a replayed search retries, by kernels cap
 # Searches whose first attempt takes two launches (screens/few.py). They take about 15 µs longer than reading
 # the packed points. The usual launches take 45 µs longer than reading them, and two or three times the host's work.
 FEW_QUERIES = 4  # maximum number of queries that share a pass over the points without matrix units (few.py)
-FEW_POINTS = 1 << 20  # maximum number of points: a program surveys all tiles; reading more takes over 85 µs at d = 128
-FEW_COLUMNS = 1 << 12  # maximum number of columns: each program of the screen has packed queries, 2 MB per query
+FEW_POINTS = 1 << 20  # maximum number of points: a program examines all tiles; reading more takes over 85 µs at d = 128
+FEW_COLUMNS = 1 << 12  # maximum number of columns: the programs of the screen have copies of each query, 2 MB in all
 FEW_NEIGHBOURS = 32  # maximum k: all candidates, 512 for this k, are compared with each other, in about 5 µs
 
 # Case: exact_cuda one-query on cuda. Chosen on: H100.
@@ -126,7 +128,7 @@ FEW_SURVEYED = 1024  # maximum number of tiles for FEW_WARPS warps; more tiles a
 # Case: exact_cuda hard-copies, hard-copies-16 on cuda. Chosen on: an unrecorded machine.
 # The search for copies of rows that no answer can contain (rows/copies.py).
 COPIES_LEFT = 256  # if the first level leaves this many rows unproved, the search looks for copies of points
-COPIES_SECONDS = 0.1  # minimum seconds of a search that first looks for copies of rows, for a few milliseconds
+COPIES_SECONDS = 0.1  # minimum seconds of a search that first spends a few milliseconds on finding duplicate rows
 COPIED_ROWS = 16  # rows per program that hashes or compares rows
 COPIED_COLUMNS = 64  # columns that a program reads in one step to hash or compare rows
 COPIED_WARPS = 4  # warps of a program that hashes or compares rows
@@ -176,7 +178,8 @@ FORM_COLUMNS = 64  # columns that a program rounds in one step to contract rows
 # Not measured by a case. Candidates were counted by hand, for the 10 nearest of 100,000 rows of SIFT in 64 coordinates.
 # Codes (rows/codes.py). A code of 127 stands for CODE_MARGIN times the smaller of two values: the largest element of a
 # sample, and CODE_FARTHEST times the element that a share CODE_NEARLY_ALL of the sample's rows do not exceed.
-CODE_COLUMNS = (123, 61)  # coordinates: codes of 128 bytes (5 for the squared length); if memory is short, 64 (3)
+# coordinates of codes: 128 bytes, 5 of them for the squared length; if memory is short, 64 bytes, 3 of them
+CODE_COLUMNS = (123, 61)
 CODE_FARTHEST = 4.0
 CODE_NEARLY_ALL = 0.999
 CODE_MARGIN = 1.25
@@ -205,7 +208,8 @@ CODED_MULTIPROCESSORS = 160  # memory for lists is planned for this many multipr
 CODED_BATCH = 8192  # maximum number of queries in a batch: its rows are read while the next batch is screened
 
 # Case: exact_cuda small, search-k10 on cuda. Chosen on: an unrecorded machine.
-# Results are correct with any centre and scale, because error bounds are measured; so a sample determines them.
+# Results are correct with any centre and scale, because error bounds are measured. A sample is therefore enough to
+# determine them.
 CENTRE_ROWS = 8192  # maximum number of rows in the sample that determines centre and scale
 CENTRE_VALUES = 2**20  # maximum number of values in the sample for centre and scale, so that small searches stay fast
 CENTRE_FEWEST = 512  # minimum number of rows in the sample for centre and scale, however wide they are
@@ -226,7 +230,7 @@ CENTRED_REGISTERS = 128  # registers per thread of programs that refine by metri
 # Case: exact_cuda search-k10-half, search-k10-noise on cuda. Chosen on: an unrecorded machine.
 # The test for integers of one byte (rows/bytes.py).
 BYTES_SECONDS = 3e-3  # minimum seconds of a search that first tests for 8-bit integers, which often takes 0.05 ms
-BYTES_SAMPLE = 8192  # rows of the sample that is tested before all rows are packed
+BYTES_SAMPLE = 8192  # rows in the sample that is tested for 8-bit integers before all rows are packed
 BYTES_LOOKED = 4  # rows that the host tests for 8-bit integers before a sample is tested, which takes 4 times as long
 
 # Case: exact_cuda hard-offset-1e3, hard-tight on cuda. Chosen on: an unrecorded machine.
@@ -236,7 +240,7 @@ PILOT_BATCHES = 8
 PILOT_ROWS = 1024
 WIDEST = 8
 WIDER = 4  # factor by which a retry refines more groups per row than the attempt before; for short rows it is larger
-SHORT_COLUMNS = 16  # for rows of d columns, WIDER is multiplied by SHORT_COLUMNS // d, but by 1 to 4
+SHORT_COLUMNS = 16  # for rows of d columns, WIDER is multiplied by SHORT_COLUMNS // d, limited to the range from 1 to 4
 NEAR_KEPT = 2  # room for near groups of a contracted row, and for their near members, as a multiple of the width
 SEARCHED_AGAIN = 100.0  # default time of searching a row again, as a multiple of the time of refining its groups
 RETRIES_TIMES = 3.0  # time of retries relative to their products: they write all minima, and several may be needed
@@ -253,15 +257,16 @@ LEAST_OF_SUBSETS = 1 << 15
 AS_BYTES_PRODUCTS = 1 << 34  # minimum number of values (unproved rows x points x columns) for a retry in int8
 AS_BYTES_BESIDE = 3  # groups that int8 refines in addition to k: that of the row itself in a graph, and a few with ties
 NEARBY_CENTRES = 64  # number of queries that a round tries as centres
-NEARBY_ROWS = 32768  # form rows (rows/form.py) in memory at once; each row has a distance from every centre
+NEARBY_ROWS = 32768  # form rows (rows/form.py) in memory at once, each with its distances from all centres
 NEARBY_APART = 2.0  # minimum distance between centres, relative to the distance of a centre's k-th known neighbour
 NEARBY_FARTHEST = 4.0  # maximum distance of a query from its centre, relative to that of its k-th known neighbour
 NEARBY_SHARE = 0.25  # maximum share of the points in a neighbourhood
 # Values are pairs x columns. A neighbourhood must save many, because its search takes some milliseconds.
-NEARBY_VALUES = 1 << 32  # minimum values that a neighbourhood saves if its rows would have all exact values computed
-NEARBY_SCREEN = 1 << 40  # minimum values that a neighbourhood saves if its rows would be screened with all points
+# minimum values that a neighbourhood must save if the alternative is computing all exact values
+NEARBY_VALUES = 1 << 32
+NEARBY_SCREEN = 1 << 40  # minimum values that a neighbourhood must save if the alternative is a screen of all points
 NEARBY_OF_ROUND = 8  # a round must save this many times the values that a neighbourhood must save
-NEARBY_SAMPLE = 4096  # number of points by which are_inseparable (attempts/retries/nearby.py) decides
+NEARBY_SAMPLE = 4096  # number of points in the sample of are_inseparable (attempts/retries/nearby.py)
 
 # Case: radius_cuda within-gauss-d128, within-sift-d128 on cuda. Chosen on: an unrecorded machine.
 # Searches within a radius (attempts/within.py).

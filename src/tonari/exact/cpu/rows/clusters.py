@@ -95,7 +95,7 @@ class Clusters:
         return Near(self.middles[self._nearest(rows, self._centres)], rows)
 
     def of_points(self) -> Near:
-        """Return the position of each point in the order, and its sketch."""
+        """Return the position of each point in the order of clusters, and its sketch."""
         return Near(np.arange(len(self.order)), np.ascontiguousarray(self.sketch.T))
 
     def _by_place(self, rows: Sketch, order: Numbers) -> Sketch:
@@ -109,7 +109,7 @@ class Clusters:
         return sketch
 
     def _rows(self, rows: npt.NDArray[Any], kept: Numbers | None = None) -> Sketch:
-        """Return the sketches of rows; a row with values beyond the range of the screen becomes zeros."""
+        """Return the rows' coordinates in the columns that determine clusters; rows beyond the range become zeros."""
         count = len(rows) if kept is None else len(kept)
         out = np.empty((count, self._form.columns), np.float32)
 

@@ -134,7 +134,7 @@ class CodedPoints(PreparedPoints):
         *,
         looks: bool = True,
     ) -> list[PackedPoints]:
-        """Check and pack slices of the points, in one pass over the rows; or return restored codes."""
+        """Check and pack slices of the points in one pass over the rows, or return codes restored from a file."""
         if self._restored:
             restored, self._restored = self._restored, []
             return restored
@@ -286,7 +286,7 @@ def _fitting(problem: Problem, columns: int) -> int:
 def _seconds(
     sample: Rows, form: _native.Form, wide: _native.Form, widths: list[int], problem: Problem
 ) -> dict[int, float]:
-    """Return the expected seconds per query by the number of columns in a code: those in `widths`, and all columns."""
+    """Return the expected seconds per query for codes of all columns, and for each number of columns in `widths`."""
     rows, contracted = _screened(sample, form, problem.d), _screened(sample, wide, widths[-1])
     inside = np.isfinite(rows[:, 0])
     rows, contracted = rows[inside], contracted[inside]

@@ -170,7 +170,7 @@ class Seen(NamedTuple):
     alone: dict[int, float]
 
     def marked(self, columns: int) -> float:
-        """Return the share of pairs (query tile, point group) that remain after a look at `columns` columns."""
+        """Return the share of pairs (query tile, point group) left after comparing `columns` contracted columns."""
         left = self.left[columns]
         single = tuning.MARKED_SINGLE * min(1.0, tuning.MARKED_PAIRS * left * self.alone[columns])
         return min(1.0, tuning.MARKED_COMMON * left + single)
@@ -330,7 +330,7 @@ def _look_seconds(plan: ExactPlan, asked: int, seen: Seen) -> float:
     if seen.left[LOOKED] > tuning.MOST_LEFT:
         return float("inf")
     part = (LOOKED + tuning.EPILOGUE_COLUMNS) / plan.d + seen.marked(LOOKED)
-    # A screen after a look computes its pairs at the rate of a screen of all pairs.
+    # After a look, the screen compares fewer pairs, each of which takes as long as in a screen of all pairs.
     products = asked * plan.n * plan.d * BRUTE[plan.isa, "gemm"].pair_value
     return _preparing(plan, asked, LOOKED) + _whole_seconds(plan, asked, seen) - (1 - min(1.0, part)) * products
 

@@ -142,7 +142,7 @@ class PreparedPoints:
         return plan.direct_within < tuning.WITHIN_PACKED
 
     def planned(self, plan: ExactPlan) -> ExactPlan:
-        """Convert a plan for all columns to a plan for the columns of these points and of their look."""
+        """Convert a plan for all columns to a plan for the columns to which these points are contracted."""
         return plan.contracted_to(self.form_dim, 0 if self.look is None else self.look.columns)
 
     def whole(self) -> PreparedPoints:
@@ -185,7 +185,7 @@ class PreparedPoints:
         *,
         looks: bool = True,
     ) -> list[PackedPoints]:
-        """Return packed copies of slices of the points, for a kernel and, if looks are used, for looks."""
+        """Return slices of the points, packed for a kernel and, if a look precedes the screen, for the look."""
 
         def work(bounds: tuple[int, int]) -> PackedPoints:
             workers.check()

@@ -239,7 +239,7 @@ class ContractedSearch(Search):
         return found
 
     def _begin_rest(self, precision: str) -> Again:
-        """Return a function that searches rows in all dimensions. The first call of this method packs them."""
+        """Return a function that searches rows in all dimensions; the first call packs the points in all dimensions."""
         if self._rest is None:
             full = DevicePoints(self.prepared.points, self.plan.metric, self.plan.precisions[0])
             self._rest = Search(self.queries, full, self.plan)

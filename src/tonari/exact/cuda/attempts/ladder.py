@@ -192,7 +192,7 @@ def begin_on_device(
 def _remember(search: Search, plan: CudaPlan, left: int) -> None:
     """Remember how many rows the first attempt left unproved, for the next search by an equal plan.
 
-    Forget it if the rows are few: they are compared with all points, without a level.
+    A small number is forgotten, because so few rows are compared with all points instead of being retried.
     """
     if not left or search.are_few(left):
         _left.pop(plan, None)

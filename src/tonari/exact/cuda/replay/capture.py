@@ -55,7 +55,7 @@ from tonari.inputs import name_of_dtype
 from tonari.inputs.arrays.values import NO_ROW
 from tonari.select.cuda.ordering.order import ENTRY_BYTES, MERGE_BYTES
 
-POOL_BYTES = 1 << 25  # bytes that a graph's memory pool may exceed its need: torch allocates blocks of 2 and 20 MiB
+POOL_BYTES = 1 << 25  # bytes by which a graph's memory pool may exceed its need: torch allocates blocks of 2 and 20 MiB
 
 _capturing = threading.Lock()
 

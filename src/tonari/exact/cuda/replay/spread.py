@@ -239,5 +239,5 @@ class SpreadSearch(KeptSearch):
             of_parts.tried(f"{self.plan.precisions[0]}, {self.how}", rows, sum(proved), seconds)
 
     def _as_part(self, rows: int) -> Any:
-        """Return a context that records searches of parts: each part has all queries if the points are divided."""
+        """Return a context that records searches of parts; if the points are divided, each part has all queries."""
         return trail.part(PARTS, rows) if self.plan.shard == "points" else contextlib.nullcontext()

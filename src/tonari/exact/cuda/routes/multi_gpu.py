@@ -129,7 +129,8 @@ def prepare_on_several(
     if resident and not host and plan.form_dim == "full":
         # The host does not wait for a device here, so one thread launches faster than several that would take turns.
         in_turn = _PreparedInTurn([rows_of(at) for at in range(len(bounds))], prepare)
-        in_turn.prepared(_largest_first(bounds)[0])  # its device packs points while it copies queries to other devices
+        # the device of the largest part packs its points while it copies queries to other devices
+        in_turn.prepared(_largest_first(bounds)[0])
         parts: Sequence[Any] = in_turn if once else list(in_turn)
     else:
         workers = a_thread_each(plan.devices)

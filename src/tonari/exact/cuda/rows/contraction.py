@@ -30,8 +30,8 @@ from tonari.exact.cuda.rows.form import DeviceForm
 from tonari.exact.cuda.rows.pack import new_flags
 from tonari.metrics import get_metric
 
-LARGEST = 1e12  # largest form element that is contracted, so that all sums are finite
-BEYOND = 1e6  # element of rows that cannot be contracted; too large for every precision
+LARGEST = 1e12  # largest magnitude of the elements of a row that is contracted, so that all sums are finite
+BEYOND = 1e6  # value of all elements of a row that cannot be contracted; too large for every precision
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def contraction_of(points: Any, form: DeviceForm, p: int) -> Contraction:
 
 
 def sampled(points: Any, form: DeviceForm) -> tuple[Any, Any]:
-    """Return a sample of the points' form rows minus its mean, float64 (rows, d), and the mean."""
+    """Return a sample of the points' form rows after subtracting its mean, and the mean; both are float64."""
     import torch
 
     n, d = points.shape

@@ -48,7 +48,7 @@ class Subset:
         self._n = len(points)
 
     def places(self, numbers: Any) -> Any:
-        """Convert row numbers to positions in the subset, -1 for points outside it; return None for None."""
+        """Convert row numbers to positions in the subset, -1 for points outside it; None stays None."""
         import torch
 
         if numbers is None:

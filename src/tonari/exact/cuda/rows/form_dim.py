@@ -35,7 +35,7 @@ def largest_form_dim(d: int) -> int:
 
 
 def is_pilot_due(seconds: float) -> bool:
-    """Whether a search that would take this many seconds without a contraction is long enough to justify the pilot.
+    """Whether a search that takes this many seconds without a contraction is long enough for a pilot on a sample.
 
     >>> is_pilot_due(1.9), is_pilot_due(2.1)
     (False, True)
@@ -44,7 +44,7 @@ def is_pilot_due(seconds: float) -> bool:
 
 
 def pilot_bytes(d: int) -> int:
-    """Return the largest memory of the pilot: a sample, a block of rows in all their forms, and distances."""
+    """Return the maximum bytes that the pilot takes: a sample, a block of rows in all their forms, and distances."""
     rows = sample_rows(d)
     most = largest_form_dim(d)
     return 8 * (rows * (2 * d + 3 * most + 6 * tuning.FORM_PILOT_ROWS) + 4 * d * d + 3 * d * most)

@@ -120,7 +120,7 @@ class Round:
 
 
 def reach_of(kth: Any, form: DeviceForm) -> Any:
-    """Convert returned values to upper bounds on the distances between the form rows of query and point, float64."""
+    """Convert returned distances to upper bounds on the distances between rows in the form of the screen, float64."""
     kth = kth.double()
     distances = kth if get_metric(form.metric).root else kth.sqrt()
     return (distances * _SLACK + _TINY) * form.scale
@@ -221,14 +221,14 @@ def _round(queries: Any, points: Any, form: DeviceForm, reach: Any, left: Any, l
 
 
 def _blocks(rows: Any, form: DeviceForm, scale: float) -> Iterator[tuple[Any, Any]]:
-    """Yield form rows and their squared lengths, for one block of rows after another."""
+    """Yield rows in the form of the screen, float64, and their squared lengths, for one block of rows after another."""
     block = max(1, min(tuning.FORM_VALUES // form.d, tuning.NEARBY_ROWS))
     for begin in range(0, len(rows), block):
         yield _form_rows(rows[begin : begin + block], form, scale)
 
 
 def _form_rows(rows: Any, form: DeviceForm, scale: float) -> tuple[Any, Any]:
-    """Return form rows, float64 (rows, d), and their squared lengths, which are infinite for rows that are too long.
+    """Return rows in the form of the screen, float64, and squared lengths, infinite for rows that are too long.
 
     The scale is a power of two, so each element is rounded once. The addition reads rows of any dtype without a copy.
     """
@@ -257,7 +257,7 @@ def _squares(rows: Any, lengths: Any, centres: Any, *, up: bool) -> Any:
 
 
 def _far_apart(distances: list[list[float]], least: list[float]) -> list[int]:
-    """Choose rows in their order, each farther than its `least` from all rows chosen before; return their indices.
+    """Choose rows in their order, each farther than its entry in `least` from all earlier ones; return their indices.
 
     >>> _far_apart([[0, 1, 9], [1, 0, 8], [9, 8, 0]], [2, 2, 2])
     [0, 2]

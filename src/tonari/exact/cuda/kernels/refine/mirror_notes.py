@@ -25,7 +25,7 @@ def lowest_noted_kernel(
     # constants
     WIDTH: tl.constexpr,
 ):  # fmt: skip
-    """Write the `width` noted rows with the lowest values, padded with -1, and a lower bound on all other values."""
+    """Write the `width` rows of a point's notes with the lowest values, padded with -1, and a bound on the others."""
     row = tl.program_id(0).to(tl.int64)
     at = tl.arange(0, WIDTH)
     value = tl.load(lowest_ptr + row * (width + 1) + at, mask=at < width, other=float("inf"))  # [WIDTH]
@@ -49,7 +49,7 @@ def near_noted_kernel(
     # constants
     TILE: tl.constexpr,
 ):  # fmt: skip
-    """Write the rows noted for a point with a value at or below the point's entry in `scores_ptr`."""
+    """Write the rows in a point's notes whose value is at or below the point's entry in `scores_ptr`."""
     row = tl.program_id(0).to(tl.int64)
     score = tl.load(scores_ptr + row)
     count = tl.load(counts_ptr + row)

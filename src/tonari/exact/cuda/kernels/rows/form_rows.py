@@ -100,7 +100,7 @@ def angular_factor(
     rows_ptr, row, local, n, d, stride, mean, varies, scale,
     CENTRED: tl.constexpr, ROWS: tl.constexpr, T: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Return scale / |x| of each row (0 for a zero row), and a mask of rows so short that products may underflow."""
+    """Return scale / |x| of each row (0 for a zero row), and a mask of the rows whose products may underflow."""
     squares = tl.zeros([ROWS, T], tl.float64)
     for start in range(0, d, T * V):
         column = start + local

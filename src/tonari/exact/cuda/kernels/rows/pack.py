@@ -47,13 +47,14 @@ ROUNDED = tl.constexpr(1 + 2.0**-20)  # factor that covers the rounding errors o
 _RATIO = tl.constexpr(2.0**-24 + 2.0**-34)  # relative error of x' in float32, and of x' and its norm in float64
 _LOST = tl.constexpr(2.0**-64)  # exceeds the norm of 2^20 elements whose squares underflow in float32
 _NORMAL = tl.constexpr(2.0**-1022)  # the smallest normal float64
-_STEP = tl.constexpr(2.0**-11)  # times 2 |x| of an exact point: exceeds the error of rounding |x|^2 to float32
+# times 2 |x|: exceeds the error of rounding |x|^2 to float32, for a point that is packed exactly
+_STEP = tl.constexpr(2.0**-11)
 _DOUBLE_RATIO = tl.constexpr(2.0**-50)
 
 
 @triton.jit
 def round_up(x):
-    """Round float64 values within float32's range up to float32."""
+    """Round float64 values up to float32 values; they must be in the range of float32."""
     rounded = x.to(tl.float32)
     bits = rounded.to(tl.int32, bitcast=True)
     above = (bits + tl.where(rounded >= 0, 1, -1)).to(tl.float32, bitcast=True)
@@ -62,7 +63,7 @@ def round_up(x):
 
 @triton.jit
 def round_down(x):
-    """Round float64 values within float32's range down to float32."""
+    """Round float64 values down to float32 values; they must be in the range of float32."""
     return -round_up(-x)
 
 
@@ -96,7 +97,7 @@ def any_of(mask):
 
 @triton.jit
 def note(flag_ptr, row, bad):
-    """Lower a flag to the row number of the first bad row of this program, if the flag is larger."""
+    """Set a flag to the row number of this program's first bad row if the flag is larger."""
     tl.atomic_min(flag_ptr, tl.min(tl.where(bad > 0, row, _NO_ROW), 0))
 
 
@@ -312,7 +313,8 @@ def pack_kernel(
         if PRODUCTS:
             own = gamma * term + TINY
             e1 = 2 * difference
-            if INT8:  # an exact query adds no gamma to the bound, so inexact points must include it
+            # bounds of queries packed exactly omit gamma, so points that are not packed exactly must include it
+            if INT8:
                 e1 += 2 * gamma * rounded * ROUNDED
             e2 = 2 * rounded + TINY
         else:

@@ -36,7 +36,7 @@ def screen_wide_kernel(
     rest = tl.load(rest_ptr + row, mask=present, other=0.0)
     if not DENSE:
         thresholds = tl.load(thresholds_ptr + row, mask=present, other=-float("inf"))
-        # A row's list has `segments` segments of `room` slots; this program fills four of them.
+        # A row's list has `segments` segments of `room` slots; this program fills four of the segments.
         segment = (tl.program_id(0) // row_tiles) * 4 + tl.arange(0, 4)[None, :]
         starts = (tl.arange(0, ROWS)[:, None] * segments + segment) * room
         values_ptr += first_row.to(tl.int64) * segments * room

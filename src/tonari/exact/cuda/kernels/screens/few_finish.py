@@ -53,7 +53,7 @@ def least_reached(lower, wanted, NUMBERS: tl.constexpr, CHUNKS: tl.constexpr):
 
 @triton.jit
 def list_taken(lower, numbers, limit, list_ptr, SLOTS: tl.constexpr):
-    """List, in order, the `numbers` whose `lower` is finite and at most a limit; no more than SLOTS.
+    """List, in order, up to SLOTS of the `numbers` whose entry in `lower` is finite and at most `limit`.
 
     Return the length of the list, and the smallest `lower` of all entries that are not listed.
     """

@@ -77,7 +77,7 @@ def screen_mirrored_kernel(
     # A row that can be packed as a point but not as a query has only zeros here, so it is noted for all points.
     low_of_row = tl.load(low_ptr + first + row, mask=present, other=float("inf"))
     low_of_row = tl.where(tl.load(shift_ptr + row, mask=present, other=0.0) < float("inf"), low_of_row, _ALWAYS)
-    # Each list of a row has `segments` segments; this program fills four of them.
+    # Each list of a row has `segments` segments; this program fills four of the segments.
     segment = part * 4 + tl.arange(0, 4)[None, :]
     places = tl.arange(0, ROWS)[:, None] * segments + segment
     values_ptr += first_row.to(tl.int64) * segments * room

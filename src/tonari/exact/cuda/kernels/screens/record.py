@@ -72,7 +72,7 @@ def append_below(
     lowest, counts, thresholds, first_group, values_ptr, entries_ptr, starts, room,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, GROUP: tl.constexpr, LISTED: tl.constexpr,
 ):  # fmt: skip
-    """Append to the threads' segments the groups at or below the thresholds; return the new counts [ROWS, 4].
+    """Append to the threads' segments the groups with minima at or below the thresholds; return the new counts.
 
     An entry is 16 times the index of a group of LISTED columns, plus the mask of the group's parts.
     """
