@@ -12,7 +12,7 @@ BLOCK_ON_CUDA = 4096  # maximum number of queries in a block, which stay in the 
 PAIRS = 1 << 29  # maximum number of pairs whose values are in memory at once
 UNPACKED_BYTES = 1 << 30  # maximum bytes of the unpacked points, and of the unpacked queries
 SELECTING_BYTES = 1 << 30  # scratch memory of a selection, which processes rows in blocks
-WIDER = 8  # if memory is short, slabs are halved down to this multiple of a block's rows, then both are halved
+WIDER = 8  # if memory is short, slabs are halved down to this multiple of a block's rows, then slabs and blocks
 STEP_SECONDS = 2.5e-4  # seconds to launch the comparison of a block with a slab, about twelve kernels
 
 # Not measured.

@@ -6,7 +6,7 @@ Values in brackets are the alternatives that ``python -m benchmarks tune core`` 
 
 # Case: small index-100x1000x3, search-100x1000x128 on cpu. Chosen on: an unrecorded machine.
 # The work that is worth sharing among threads.
-WORTH_SHARING = 2e-3  # longest work, in seconds, that ends before other threads have started [5e-4, 2e-3, 8e-3]
+WORTH_SHARING = 2e-3  # longest work, in seconds, that one thread ends before others have started [5e-4, 2e-3, 8e-3]
 WORTH_STARTING = 5e-4  # minimum seconds of work per thread [2e-4, 5e-4, 1e-3]
 LEAVE_SECONDS = 2e-4  # interval at which the caller's thread checks whether other threads have ended [1e-4, 2e-4, 5e-4]
 

@@ -215,7 +215,7 @@ def contracting_bytes(d: int, form_dim: int) -> int:
 
 
 def pilot_bytes(n: int, d: int, form_dim: int) -> int:
-    """Return the bytes for a pilot of contractions: two copies of its sample, and the search for directions."""
+    """Return the bytes that a pilot takes: two copies of its sample, and the search for principal directions."""
     return min(n, SAMPLE_ROWS) * (d + form_dim) * 16 + contracting_bytes(d, form_dim)
 
 

@@ -131,7 +131,7 @@ class ExactPlan(Plan):
 
     @property
     def packs_anew(self) -> str:
-        """A sentence for reports: the number of points that stay packed, and the budget for all; "" if all do."""
+        """A sentence for reports: how many points stay packed, and the budget with which all would; "" if all do."""
         if self.resident:
             return ""
         return (
@@ -140,14 +140,14 @@ class ExactPlan(Plan):
         )
 
     def prefers_finer(self, level: int, survivors: float) -> bool:
-        """Whether the next precision is expected to be faster than precision `level` with its `survivors` per row."""
+        """Whether the next precision is expected to be faster than precision `level` with `survivors` per row."""
         if level + 1 >= len(self.precisions):
             return False
         finer = self._row_seconds(level + 1, 1.1 * self.k)
         return finer < 0.9 * self._row_seconds(level, survivors)
 
     def prefers(self, other: ExactPlan, level: int, survivors: float) -> bool:
-        """Whether another plan is expected to be faster than precision `level` here with its `survivors` per row."""
+        """Whether another plan is expected to be faster than this one at precision `level` with `survivors` per row."""
         return other._row_seconds(0, 1.1 * self.k) < 0.9 * self._row_seconds(level, survivors)
 
     def _row_seconds(self, level: int, survivors: float) -> float:

@@ -61,8 +61,9 @@ MOST_LEFT = 0.02  # maximum share of the points that a look before a screen of a
 EPILOGUE_COLUMNS = 32  # comparing the scores of a tile with thresholds takes as long as products of this many columns
 
 # Case: exact_cpu search-clustered-784, one-query-clustered-784 on cpu. Chosen on: an unrecorded machine.
-# In the order of clusters, a look that leaves a share s of the points leaves about MARKED_COMMON x s of the pairs
-# (query tile, point group); up to MARKED_SINGLE is added for candidates whose own nearest point is no candidate.
+# If points are in the order of clusters and a look keeps a share s of them, it keeps about MARKED_COMMON x s of the
+# pairs (query tile, point group). Up to MARKED_SINGLE is added for candidates whose own nearest point is not a
+# candidate.
 MARKED_COMMON = 3
 MARKED_SINGLE = 0.25
 MARKED_PAIRS = 384

@@ -228,7 +228,7 @@ class _Thread(Helper):
 
 
 def _take(ended: SimpleQueue[None]) -> None:
-    """Wait for one thread to report its end; wake up regularly, in case another thread receives the signal."""
+    """Wait for one thread to report its end; wake up regularly, because Ctrl-C may have reached another thread."""
     while True:
         try:
             return ended.get(timeout=tuning.WAKE_SECONDS)

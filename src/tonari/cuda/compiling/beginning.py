@@ -73,8 +73,8 @@ def is_beginning() -> bool:
 def get_ready(calls: Collection[Call]) -> None:
     """Prepare the compilation of `calls`, except for the steps that need Triton's key or driver.
 
-    Threads prepare the key and the driver at the same time. This is half of the work of looking up kernels, and the
-    calling thread would otherwise only wait.
+    Meanwhile, threads prepare the key and the driver. These steps are half of the work of looking up kernels; without
+    them, the calling thread would only wait.
     """
     with contextlib.suppress(ImportError):  # other versions of Triton may not have this module
         # Imported here, because Triton would import it when it is first given a tensor.

@@ -55,7 +55,7 @@ def _instructions(function: Any, inside: frozenset[Any] = frozenset()) -> int:
 
 @functools.cache
 def _own_instructions(function: Any) -> tuple[int, list[Any]]:
-    """Return the length of a function's bytecode, with a weight for products, and the Triton functions it calls."""
+    """Return the weighted length of a function's own bytecode, and the Triton functions that it calls."""
     code = function.__code__
     used = map(function.__globals__.get, code.co_names)
     product = tuning.INSTRUCTIONS_OF_PRODUCT * ("dot" in code.co_names)

@@ -1,4 +1,4 @@
-"""The interface through which passes over the points use a block of queries; the division of queries into blocks."""
+"""A block of queries: its interface during a pass over the points, and how queries are divided into blocks."""
 
 from __future__ import annotations
 

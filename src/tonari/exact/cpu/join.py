@@ -62,7 +62,7 @@ class Join:
     native: _native.SelfJoin
 
     def all_points(self, found: Neighbors, status: Status, first: int) -> int:
-        """Find the neighbours of row `first` and all later rows among all points; return the number of exact values.
+        """Find the neighbours, among all points, of row `first` and all later rows; return the number of exact values.
 
         `found` and `status` have one entry for each of these rows, and receive the results.
         """
@@ -134,7 +134,7 @@ class Join:
             at, begin = at + 1, end
 
     def _finish(self, blocks: list[Bounds], found: Neighbors, status: Status, first: int, met: Bounds) -> int:
-        """Write the neighbours of the rows in blocks that have been compared with the points in the range `met`."""
+        """Write the neighbours of the rows in `blocks`, which have been compared with the points in the range `met`."""
 
         def close(block: Bounds) -> int:
             self.workers.check()

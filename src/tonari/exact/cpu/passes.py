@@ -62,7 +62,7 @@ class Search:
         self.held = kernel, self.prepared.hold(kernel, count, self.workers)
 
     def resident(self, kernel: str) -> list[_native.PackedPoints]:
-        """Return the leading slices that are packed for `kernel`."""
+        """Return the slices of points that are packed for `kernel`: the first ones, or all."""
         return self.held[1] if kernel == self.held[0] else []
 
     def holds(self, level: int) -> bool:
@@ -184,7 +184,7 @@ class Search:
     def join(
         self, self_ids: npt.NDArray[np.int64], found: Neighbors, *, level: int, first: int
     ) -> npt.NDArray[np.uint8]:
-        """Find the neighbours of row `first` and all later points among all points; see :meth:`Join.all_points`."""
+        """Find the neighbours, among all points, of row `first` and all later rows; see :meth:`Join.all_points`."""
         started = time.perf_counter()
         status = np.empty(len(self.prepared.points) - first, np.uint8)
         refined = self._join(level, self_ids, found).all_points(found, status, first)

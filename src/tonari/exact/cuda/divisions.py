@@ -101,7 +101,7 @@ def usual_precisions(form: str, d: int, dtype: str) -> tuple[str, ...]:
 
 
 def least_bytes(problem: Problem, **overrides: Any) -> int:
-    """Return the smallest number of bytes per device that any division needs; `overrides` are fields of a plan."""
+    """Return the bytes per device that the most economical division needs; `overrides` are fields of a plan."""
     return least_of(ways_of(problem, overrides), overrides)
 
 
@@ -144,7 +144,7 @@ def form_dim_of(overrides: dict[str, Any], problem: Problem) -> int:
 def divisions(
     whole: CudaNeeds, devices: int, overrides: dict[str, Any]
 ) -> Iterator[tuple[str, CudaNeeds, dict[str, Any]]]:
-    """Yield, for each way to divide a search among devices, its `shard`, the first device's needs, and overrides."""
+    """Yield each way to divide a search among devices: its `shard`, the first device's needs, and its overrides."""
     if devices == 1:
         yield "none", whole, overrides
         return
@@ -189,7 +189,7 @@ def _batch(needs: CudaNeeds, slabs: Slabs, budget: int, overrides: dict[str, Any
 
 
 def on_route(route: str, needs: CudaNeeds, overrides: dict[str, Any]) -> Iterator[tuple[CudaNeeds, Slabs]]:
-    """Yield the needs and slabs with which a route can search, with the fastest group size for each."""
+    """Yield the needs and slabs with which a route can search; each has the group size that is fastest for it."""
     if overrides.get("route", route) != route or (needs.form_dim and route == "streamed"):
         return
     if route == "codes":

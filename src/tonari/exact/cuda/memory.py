@@ -234,7 +234,7 @@ class CudaNeeds:
         return screen + 4.0 * groups / CARD.read_minima + refine
 
     def seconds(self, slabs: Slabs) -> float:
-        """Return the expected seconds for all queries and all points of one device, with copies from host memory."""
+        """Return the expected seconds for all queries and points of one device, including copies from host memory."""
         slab = self.held(slabs)
         whole, rest = divmod(self.n, slab)
         work = self.m * (whole * self.row_seconds(slab) + (self.row_seconds(rest) if rest else 0.0))

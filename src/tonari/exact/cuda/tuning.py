@@ -114,7 +114,7 @@ FEW_NEIGHBOURS = 32  # maximum k: all candidates, 512 for this k, are compared w
 # Case: exact_cuda one-query on cuda. Chosen on: H100.
 # Shapes of the programs of the two launches for few queries (kernels/screens/few.py, few_finish.py).
 FEW_BLOCK = 128  # columns of a tile that a program of few.py reads at once: 8 loads of 16 bytes per thread
-FEW_CHUNKS = 64  # chunks of minima by which few_finish.py computes a threshold: at least as many as wanted groups
+FEW_CHUNKS = 64  # number of chunks of minima from which few_finish.py computes a threshold: at least the wanted groups
 FEW_CHUNK = 32  # candidates whose values one program of few_finish.py computes
 FEW_RANKED = 32  # candidates that few_finish.py compares with all other candidates in one step
 FEW_SCREEN_WARPS = 8  # warps of a program of few.py, the screen
@@ -277,7 +277,8 @@ WITHIN_TOO_SHORT = 1 / 16  # if this share of a batch's lists are too short, lat
 # them: the screen takes 0.016 ps per point and column, and refining a group reads 8 to 32 times 4 bytes per column.
 WITHIN_HARD = 1 / 512
 WITHIN_FEWEST_HARD = 32  # minimum number of groups that a row lists if it is screened again at the next precision
-WITHIN_WORTH = 0.5  # the next precision is not used any more if it leaves more than this share of the groups
+# maximum share of a long list's groups that the next precision may leave; otherwise it is not used again
+WITHIN_WORTH = 0.5
 
 # Case: exact_cuda host-routes on cuda. Chosen on: an unrecorded machine.
 # HOST_MEMBERS is the number of candidates that a thread of the CPU refines in one task: they take at most a
@@ -285,7 +286,8 @@ WITHIN_WORTH = 0.5  # the next precision is not used any more if it leaves more 
 HOST_MEMBERS = 1 << 13
 HOST_LEAST_MEMBERS = 1 << 9
 CODES_LONG_SECONDS = 0.03  # HOST_LONG_SECONDS for searches by codes, which are repeated more often
-HOST_LONG_SECONDS = 1.0  # minimum seconds of the CPU for the device to take over, as it may have to compile kernels
+# minimum seconds of CPU work that the device does instead, since it may have to compile kernels
+HOST_LONG_SECONDS = 1.0
 
 # Not measured: bounds of memory.
 COMPARED_ENTRIES = 1 << 22  # entries of neighbour lists that are ordered in one step

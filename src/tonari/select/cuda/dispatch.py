@@ -24,7 +24,7 @@ emptied_by(_compiled.clear)
 
 
 def select_alone(method: str, request: Request) -> tuple[Selection, int | None]:
-    """Answer a request as :func:`select_on_gpu` does, but compile all its kernels at once; not for search requests."""
+    """Answer a request as :func:`select_on_gpu` does, but compile all its kernels at once; not for use by searches."""
     values, options = request.values, (request.options, request.largest, request.sorted, request.check_nan)
     key = (method, values.shape, values.dtype, request.k, request.lengths is None, *options)
     if key in _compiled or request.counters is not None or request.k > LARGEST_NETWORK:  # torch sorts for a larger k

@@ -64,7 +64,7 @@ def shape_for(n: int, k: int, wide: bool) -> Shape | None:
     levels: list[Level] = []
     while width > tile:
         parts = -(-width // tile)
-        # If each part keeps fewer pairs, one more launch may be enough for all that are left.
+        # With fewer pairs per part, a single further launch may be enough for the remaining pairs.
         keep = tile // parts if parts * k <= tile < parts * (k + slack) else k + slack
         levels.append(Level(width, tile, parts, keep))
         width = parts * keep

@@ -195,7 +195,7 @@ def _refuse(points: Rows) -> None:
 
 
 def overrides_of(columns: int | None) -> dict[str, Any]:
-    """Return the fields of a plan for codes of `columns` columns (None: all columns); all codes stay in memory."""
+    """Return the plan's fields for codes of `columns` columns (None: all columns), all of which stay in memory."""
     return {"precisions": (PRECISION,), "resident": True} | ({} if columns is None else {"form_dim": columns})
 
 

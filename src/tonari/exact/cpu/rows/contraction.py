@@ -263,7 +263,7 @@ def _pilot(points: npt.NDArray[Any], made: _native.Form, whole: InWhole | None, 
 
 
 def sample_scores(rows: Floats, asked: npt.NDArray[np.intp], squares: Floats) -> Floats:
-    """Return the scores of the rows at positions `asked` with all rows; infinity for a row with itself."""
+    """Return scores between the rows at positions `asked` and all rows; infinity between a row and itself."""
     found = np.empty((len(rows), len(asked)))
     _native.products(rows, rows[asked], found)
     found *= -2

@@ -124,7 +124,7 @@ class PreparedPoints:
 
     @property
     def falls_back(self) -> bool:
-        """Whether rows for which the contraction leaves too many candidates are searched in all columns."""
+        """Whether rows that have too many candidates after a screen of contracted rows are searched in all columns."""
         return self._whole_plan is not None
 
     @property
@@ -204,7 +204,7 @@ class PreparedPoints:
         return kernels.index(kernel) if plan.finer_resident and kernel in kernels else 0
 
     def resident(self, kernel: str) -> list[PackedPoints]:
-        """Return the leading slices that are packed for `kernel`."""
+        """Return the slices of points that are packed for `kernel`: the first ones, or all."""
         packed = self._held
         return packed[1] if kernel == packed[0] else []
 

@@ -70,7 +70,7 @@ class BytePoints(DevicePoints):
 
 
 class ByteSearch(Search):
-    """A search in int8 for queries and points that are integers of one byte: the state that its batches share."""
+    """The state of a search in int8, for queries and points that are 8-bit integers; all its batches share it."""
 
     prepared: BytePoints
 

@@ -168,7 +168,7 @@ class ContractedSearch(Search):
 
     @property
     def again_cost(self) -> float:
-        """The time of searching a row again, in units of the time of refining the row once.
+        """The time to search a row again, relative to the time to refine its groups once.
 
         The cost is high because refining a group without a candidate is cheap here, and because a short search has to
         wait for each row that is not certified as exact at first.

@@ -165,7 +165,7 @@ class Search:
         return tuning.PILOT_BATCHES * self.plan.query_batch
 
     def fit_width(self, own: Any) -> Search:
-        """Fit the width (groups refined per row) to the first rows, and return the search that continues with it."""
+        """Fit the width (groups refined per row) to the first rows, and return the search to continue with."""
         if self.queries.device.type == "meta":  # a rehearsal has no data, so widths cannot be compared
             self.pilot(own)
             return self
@@ -252,7 +252,7 @@ class Search:
         return found, proved
 
     def refined_rows(self, queries: Any, first: int | None) -> tuple[Any, Any]:
-        """Return queries and points, in forms that give the exact values of the original rows and are fast to read.
+        """Return forms of queries and points that have the exact values of the original rows and are fast to read.
 
         `first` is the row number of the first query.
         """

@@ -230,7 +230,7 @@ def attempt(queries: Any, prepared: DevicePoints, plan: CudaPlan, *, own: Any = 
 def attempt_again(
     queries: Any, prepared: DevicePoints, plan: CudaPlan, found: Neighbors, proved: Any, rows: int, *, own: Any = None
 ) -> Any:
-    """Search `rows` rows of an :func:`attempt` again with more groups per row: first those not certified as exact.
+    """Search `rows` rows of an :func:`attempt` again with more groups per row, unproved rows first.
 
     Writes the answers that are now certified to `found` and `proved`; does not wait for the device.
 

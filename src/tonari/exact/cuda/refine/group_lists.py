@@ -164,5 +164,5 @@ class Mirrored(NamedTuple):
 
 
 def parts_of(screened: Screened) -> tuple[Part, ...]:
-    """Return the parts of a screen's output: the lists and the notes of a graph, else the output as one part."""
+    """Return the parts of a screen's output: the lists and the notes for a graph, or the whole output as one part."""
     return (screened.listed, screened.noted) if isinstance(screened, Mirrored) else (screened,)

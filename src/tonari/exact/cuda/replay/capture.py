@@ -144,7 +144,7 @@ def _held_bytes(plan: CudaPlan, given: tuple[Any, ...], prepared: bool) -> int:
 
 
 def _held_on_each(plan: CudaPlan, queries: Any, prepared: SpreadPoints) -> int:
-    """Estimate the memory of the CUDA graphs of a search, on the one of its devices that needs the most."""
+    """Estimate the memory of a search's CUDA graphs on the device that needs the most."""
     parts = parts_of(plan, prepared, len(queries))
     dtype = getattr(torch, name_of_dtype(queries))
     row = torch.empty((1, plan.d), dtype=dtype, device=plan.devices[0])

@@ -182,7 +182,7 @@ class HostSearch(abc.ABC):
     def left_by(
         self, numbers: npt.NDArray[np.int64], width: int, level: str, search: Search, *, again: bool
     ) -> npt.NDArray[np.int64]:
-        """Search some queries, record the number of proved ones, and return the row numbers of the others.
+        """Search some queries, record how many are proved, and return the row numbers of the unproved ones.
 
         `search` is as for :meth:`fitted`; `again` is True unless it is the first pass.
         """
@@ -267,7 +267,7 @@ class HostSearch(abc.ABC):
         return Neighbors(np.full(shape, missing, np.float64 if self.double else np.float32), np.full(shape, -1, ids))
 
     def _streamed_plan(self, m: int, sizes: dict[str, Any]) -> CudaPlan | None:
-        """Return a plan that streams all points and fits into the memory of the finished batches; None if none fits."""
+        """Return a plan that streams all points in the memory that the finished batches took; None if no plan fits."""
         plan, n = self.plan, len(self.points)
         room = plan.working_bytes - 8 * m * self.place.self_join  # without the row numbers of the queries' own points
         if room <= 0:

@@ -51,7 +51,7 @@ class PreparedOnce:
     def search(self, queries: Any, place: Place, bar: Counter) -> tuple[Neighbors, Report]:
         """Search among the first copies of rows; return neighbours by their row numbers among all points."""
         graph = place.self_join and queries is self.points
-        if graph:  # a row that is left out has the same answer as its last kept copy: the k equal rows before it
+        if graph:  # a row that is left out has the same answer as its last kept copy: the first k copies
             queries, own = self.searched.points, place.own(len(self.first.kept), queries.device)
         else:
             own = self.first.places(place.own(len(queries), queries.device))

@@ -123,7 +123,7 @@ def _squares(pilot: Any, lengths: Any, rows: Any, sizes: Any) -> Any:
 
 
 def _contracted(along: Any, lengths: Any, considered: list[int]) -> Iterator[Any]:
-    """Yield rows contracted to p coordinates, for each p in `considered`, from coordinates along all directions."""
+    """Yield rows contracted to p coordinates, for each p in `considered`; `along` has the coordinates of all."""
     import torch
 
     for p in considered:

@@ -215,7 +215,7 @@ def _empty_values(height: int, d: int, precision: str, device: Any) -> Any:
 
 
 def largest_element(d: int, precision: str, *, points: bool) -> float:
-    """Return the largest magnitude of a form element that can be packed; -1 if rows are too long to pack any.
+    """Return the largest magnitude of a form element that can be packed; -1 if rows have too many columns to be packed.
 
     >>> largest_element(128, "float16", points=False), largest_element(2**20, "split", points=True)
     (30000.0, -1.0)

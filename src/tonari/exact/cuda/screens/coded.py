@@ -35,7 +35,7 @@ class CodedScreen(ContractedScreen):
         return sample_for_codes(len(self.prepared.points), self.plan.m, width, self.plan.group)
 
     def coded_look(self, coded: CodedQueries, own: Any, width: int, sample: Sample | None) -> Look:
-        """Screen a batch of queries, and find the nearest points by the distances of queries from codes."""
+        """Screen a batch of queries, and find the points whose codes are nearest to the contracted queries."""
         if sample is None:
             screened: AllMinima | Listed = AllMinima(self._minima(coded, 1), self.plan.group)
         else:

@@ -202,7 +202,7 @@ class Mirror:
         )
 
     def _limits(self, first: int, m: int) -> Any:
-        """Return each later point's limit: a row of the batch is appended to its list if the score is at most this."""
+        """Return each later point's limit: a row of the batch enters the point's list if their score is at most it."""
         import torch
 
         from tonari.exact.cuda.kernels.screens.mirrored_note import limits_kernel

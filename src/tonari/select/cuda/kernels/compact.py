@@ -45,7 +45,7 @@ def compact_kernel(
     HAS_LENGTHS: tl.constexpr, CHECK_NAN: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr,
     WIDE: tl.constexpr, EXACT: tl.constexpr, T: tl.constexpr, A: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Append a chunk's values up to the row's threshold to its survivors; beyond the capacity, only count them."""
+    """Append the values of a chunk up to the threshold to the survivors of its row; count those beyond the capacity."""
     program = tl.program_id(0)
     row = (program // parts).to(tl.int64)
     row_ptr = values_ptr + row * stride

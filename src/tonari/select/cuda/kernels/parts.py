@@ -125,7 +125,7 @@ def bound_of_lists(
     lists_ptr, begin, end, k, most, WIDE: tl.constexpr, NARROW: tl.constexpr, T: tl.constexpr, A: tl.constexpr,
     V: tl.constexpr,
 ):  # fmt: skip
-    """Return a (key, offset) bound with at least k and at most `most` pairs of slots [begin, end) at or below it."""
+    """Return a (key, offset) bound such that at least k and at most `most` pairs of [begin, end) are at or below it."""
     offsets = tile_offsets(A, T, V)
     inside = begin + offsets < end
     keys = tl.load(lists_ptr + begin + offsets, mask=inside, other=last_key(WIDE))
@@ -200,8 +200,8 @@ def part_kernel(
 
 @triton.jit(do_not_specialize=["lists_at", "out_at", "width", "columns_at", "k", "parts", "keep", "out_columns_at"])
 def lists_kernel(
-    # inputs from `lists_at` on: the lists of each row, `width` slots in all; outputs from `out_at` on: [row][part]
-    # lists
+    # inputs, from `lists_at` on: the lists of each row, `width` slots per row. Outputs, from `out_at` on: lists
+    # [row][part].
     lists_ptr,
     # shapes
     lists_at, out_at, width, columns_at, k, parts, keep, out_columns_at,
@@ -221,8 +221,8 @@ def lists_kernel(
 
 @triton.jit(do_not_specialize=["n", "k", "lists_at", "width", "columns_at", "packed_at"])
 def parts_answer_kernel(
-    # inputs; lists_ptr: lists from `lists_at` on, `width` slots per row; scratch from `packed_at` on, SIZE pairs per
-    # row
+    # inputs; lists_ptr has input lists from `lists_at` on, `width` slots per row, and scratch memory for SIZE pairs per
+    # row from `packed_at` on.
     values_ptr, lengths_ptr, lists_ptr,
     # outputs
     out_values_ptr, out_columns_ptr, nan_row_ptr,

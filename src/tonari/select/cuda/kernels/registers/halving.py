@@ -17,7 +17,7 @@ from tonari.select.cuda.kernels.registers.tiles import greatest, total
 
 @triton.jit
 def smallest_at_least(numbers, mask, k, most):
-    """Return a limit with at least k and at most `most` numbers under the mask at or below it, and their count.
+    """Return a limit and the count of numbers under the mask at or below it: at least k and at most `most`.
 
     If equal numbers make that impossible, the limit is the smallest one with at least k numbers at or below it.
     """
@@ -41,7 +41,7 @@ def smallest_at_least(numbers, mask, k, most):
 
 @triton.jit
 def kth_pair(keys, ids, mask, k, most):
-    """Return a (key, index) bound with at least k and at most `most` of the pairs under the mask at or below it.
+    """Return a (key, index) bound such that at least k and at most `most` pairs under the mask are at or below it.
 
     The bound need not be one of the pairs. The mask must have at least k >= 1 elements.
     """
