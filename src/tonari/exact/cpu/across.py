@@ -1,4 +1,4 @@
-"""Find, for every point, the nearest points beyond a boundary between rows; each product is used for both of its rows.
+"""Find, for every point, the nearest points on the other side of a boundary; the product of a pair is computed once.
 
 The boundary is a row number: the rows before it are one side, all others the other side.
 """
@@ -119,7 +119,7 @@ def _search_again(
     found: Neighbors,
     progress: ProgressLike,
 ) -> None:
-    """Retry rows with too many survivors, by a separate search of the points on the other side of the boundary."""
+    """Search again, without a self-join, for rows with too many survivors, among the points on the other side."""
     k = min(plan.k, other.stop - other.start)
     sizes = other.stop - other.start, len(rows), plan.d, k
     problem = make_problem(*sizes, dtype=plan.dtype, metric=plan.metric, memory=plan.total_bytes, threads=plan.threads)

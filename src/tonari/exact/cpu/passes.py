@@ -277,7 +277,7 @@ class Search:
         return refined
 
     def _all_points(self, kernel: str, packed: list[_native.PackedPoints]) -> Iterator[list[_native.PackedPoints]]:
-        """Yield the points that are packed already, then the others, in slices that are packed when needed."""
+        """Yield all points in packed slices: first the slices in memory, then others, packed when needed."""
         if packed:
             yield packed
         slices, size = self.prepared.slices[len(packed) :], self.plan.stream_chunk
@@ -307,7 +307,7 @@ class Search:
 
 
 def _close(task: tuple[Bounds, list[AnyBlock]], close_block: Callable[[Bounds, AnyBlock], int]) -> int:
-    """Merge the blocks that have the same queries into the first one, and finish it by `close_block`."""
+    """Merge the blocks of the same queries into the first one, and finish it by `close_block`."""
     bounds, (first, *others) = task
     for other in others:
         first.absorb(other)

@@ -121,7 +121,8 @@ def form_dim_of(overrides: dict[str, Any], problem: Problem) -> int:
     if option == "full":
         return 0
     if option == PILOT:
-        return largest_form_dim(problem.d)  # the plan reserves memory for the largest number that a pilot may choose
+        # the plan reserves memory for the largest number of coordinates that a pilot may choose
+        return largest_form_dim(problem.d)
     whole = type(option) is int or (isinstance(option, str) and option.isdecimal())  # a string from the command line
     columns = int(option) if whole else 0
     if not 2 <= columns < problem.d:
@@ -212,7 +213,7 @@ def on_route(route: str, needs: CudaNeeds, overrides: dict[str, Any]) -> Iterato
 
 
 def _in_codes(needs: CudaNeeds, overrides: dict[str, Any]) -> Iterator[tuple[CodesNeeds, Slabs]]:
-    """If the caller requests codes, yield the needs and slabs of a search by codes, most coordinates first."""
+    """If the caller requests codes, yield the needs and slabs of a search by codes, from most to fewest coordinates."""
     if overrides.get("route") != "codes":
         return
     groups = [overrides["group"]] if "group" in overrides else GROUP_SIZES

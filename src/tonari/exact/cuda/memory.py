@@ -225,7 +225,7 @@ class CudaNeeds:
     def row_seconds(self, n: int) -> float:
         """Return the expected seconds to screen n points for one query, and to select and refine its candidates."""
         groups = group_count(n, self.group)
-        if self.gemm:  # two bytes of a packed row take one product and one sum at the rate of float16
+        if self.gemm:  # each two bytes of a packed row take one product and one sum, at the rate of float16
             screen = n * packed_row_bytes(self.screened, self.precisions[0]) / CARD.products
         else:
             screen = 2.0 * n * self.screened / CARD.elements

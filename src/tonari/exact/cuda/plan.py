@@ -109,12 +109,12 @@ class CudaPlan(Plan):
 
     @property
     def copies_first(self) -> bool:
-        """Whether a search of unprepared points looks for copies of rows before it packs them."""
+        """Whether a search of unprepared points looks for duplicate rows before it packs the points."""
         return self.subsets and self.seconds >= tuning.COPIES_SECONDS
 
     @property
     def looks_first(self) -> bool:
-        """Whether a search of unprepared points tests them before it packs them.
+        """Whether a search of unprepared points tests the points before it packs them.
 
         It tests for duplicate rows, or for rows that consist of 8-bit integers.
         """

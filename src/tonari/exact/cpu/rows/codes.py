@@ -189,7 +189,7 @@ def _is_refused(rows: Rows) -> bool:
 
 
 def _refuse(points: Rows) -> None:
-    """Raise the error for the first row with a refused value. The row that a thread found may not be the first one."""
+    """Raise the error for the first row with a refused value, which may precede the row that a thread has found."""
     for part in cut(len(points), tuning.COPIES_TASK):
         inputs.check_held_values(np.ascontiguousarray(points[part]), "points", first=part.start, nonnegative=False)
 

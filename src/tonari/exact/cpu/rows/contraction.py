@@ -285,7 +285,7 @@ def narrowed_rows(rows: Floats, columns: int) -> Floats:
 
 
 def _rounding(rows: Floats, squares: Floats, plan: ExactPlan) -> Any:
-    """Estimate the distance between rows and their rounded copies in the first screen."""
+    """Estimate the rounding error of rows in the first screen: their distance from their rounded copies."""
     first = plan.precisions[0]
     if first == "int8":
         return np.abs(rows).max(axis=1) / 127 * np.sqrt(rows.shape[1] / 12)

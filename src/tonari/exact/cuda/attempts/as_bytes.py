@@ -104,7 +104,7 @@ def byte_points(queries: Any, points: Any, plan: CudaPlan) -> BytePoints | None:
 
 
 def shift_of_both(queries: Any, points: Any) -> int | None:
-    """Return an integer whose subtraction brings all elements into the range of int8; None if a sample rules it out.
+    """Return an integer whose subtraction brings all elements into the range of int8; None if there is none.
 
     Waits for the device, and launches no kernel that has to be compiled.
     """

@@ -121,7 +121,7 @@ def contracted_points(points: Any, plan: CudaPlan, *, beside: DevicePoints | Non
     """
     columns = plan.d
     if isinstance(beside, BytePoints):
-        columns = -(-plan.d // 2)  # this many columns of float16 take as long as d columns of int8
+        columns = -(-plan.d // 2)  # number of float16 columns that take as long as d columns of int8
         if plan.form_dim == PILOT and not is_pilot_due(plan.m * plan.n * brute_pair_seconds(columns)):
             return None
     form = make_form(points, plan.metric)

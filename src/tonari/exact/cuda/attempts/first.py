@@ -252,7 +252,7 @@ class Search:
         return found, proved
 
     def refined_rows(self, queries: Any, first: int | None) -> tuple[Any, Any]:
-        """Return forms of queries and points that have the exact values of the original rows and are fast to read.
+        """Return forms of queries and points that give the exact values of the original rows, but are fast to read.
 
         `first` is the row number of the first query.
         """
@@ -271,7 +271,7 @@ class Search:
         return tuning.STRAGGLERS if 1 <= self.unproved * len(self.queries) <= tuning.STRAGGLERS // 2 else 0
 
     def filled(self, rows: Any) -> Any:
-        """Return the row numbers for the first retry: the unproved rows, and proved rows if these are too few.
+        """Return the row numbers for the first retry: those of the unproved rows, some repeated if they are few.
 
         A long search retries at least RETRIED rows: if fewer are unproved, some are repeated.
         """

@@ -75,7 +75,7 @@ def rehearse_search(
             held = shifted_points(_rows(points, plan.d, plan.dtype), part, shift)
         else:
             held = prepare_points(_rows(points, plan.d, plan.dtype), part)
-        if self_join and rows == points:  # leaving out copies of points would also reduce the number of queries
+        if self_join and rows == points:  # a search that leaves out copies of points also has fewer queries
             rows, queries = len(held.points), held.points
         else:
             queries = _rows(rows, plan.d, query_dtype)

@@ -50,7 +50,7 @@ from tonari.exact.cuda.screens.elementwise import screen_parts
 from tonari.metrics import get_metric
 from tonari.select.cuda.ordering.ragged import order_lists
 
-MOST_POINTS = 250_000_000  # maximum for products: with more points, positions in the lists of 256 rows exceed int32
+MOST_POINTS = 250_000_000  # most points for products: with more, positions in the lists of 256 rows would exceed int32
 
 
 class WithinSearch:

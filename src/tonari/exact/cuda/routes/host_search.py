@@ -218,7 +218,7 @@ class HostSearch(abc.ABC):
         if on_device is not None and max(on_device.seconds, self.long_seconds) < on_cpu.seconds:
             decided("rows left", "all points are streamed through the device, which takes less time than the CPU")
             self._prepared.copies.forget_samples()
-            # These queries are not consecutive, so each has a row number in the whole search.
+            # These queries are not consecutive, so `Place` gets the row number of each in the whole search.
             place = Place(self.place.first_point, 0, self.place.self_join, numbers + self.place.first_query)
             bar = _Uncounted(self.bar) if seen else self.bar
             part, report = streamed.search_part(rows, points, on_device, place, bar)

@@ -281,7 +281,7 @@ def _launched(
 
 
 def _all_begun(order: Sequence[int], begin: Callable[[int, Callable[[], None]], Begun]) -> list[Begun]:
-    """Launch the searches of all parts in an order, each as soon as the screen of the previous part is launched.
+    """Launch the searches of all parts in the given order, each as soon as the screen of the previous part is launched.
 
     `begin(part, then)` launches a part, and calls `then` after its screen.
     """

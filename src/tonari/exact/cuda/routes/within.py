@@ -59,7 +59,7 @@ class Verb(NamedTuple):
 
 
 def finding(plan: Plan) -> Verb:
-    """Return the kind of answer that lists points: RadiusNeighbors of tensors."""
+    """Return the :class:`Verb` that lists points; its answers are RadiusNeighbors of tensors."""
     descending = get_metric(plan.metric).descending
     dtype = torch.int64 if index_dtype(plan.n).itemsize == 8 else torch.int32
 
@@ -75,7 +75,7 @@ def finding(plan: Plan) -> Verb:
 
 
 def counting() -> Verb:
-    """Return the kind of answer that counts points: int64 tensors."""
+    """Return the :class:`Verb` that counts points; its answers are int64 tensors."""
 
     def add(parts: list[Any]) -> Any:
         return torch.stack(parts).sum(0)

@@ -105,7 +105,7 @@ class FoldedCodes:
         return FoldedCodes(self.values[here.start : end], self.p, n)
 
     def every(self, stride: int) -> FoldedCodes:
-        """Return the codes of every stride-th point, in new tiles."""
+        """Return the codes of every stride-th point, arranged in tiles of their own."""
         n = -(-self.n // stride)
         codes = codes_for(n, self.p, self.values.device)
         codes.values[:n] = self.values[: self.n : stride]

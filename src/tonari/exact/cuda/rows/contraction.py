@@ -90,7 +90,7 @@ class ContractedRows:
 
 
 def sample_rows(d: int) -> int:
-    """Return the largest number of rows in the sample for the directions of d-dimensional rows."""
+    """Return the largest number of rows in the sample from which directions of d-dimensional rows are computed."""
     return max(1, min(tuning.DIRECTIONS_ROWS, tuning.DIRECTIONS_VALUES // d))
 
 

@@ -118,12 +118,12 @@ def cheapest(counted: list[list[float]], n: int, m: int, d: int, itemsize: int, 
 
 
 def _squares(pilot: Any, lengths: Any, rows: Any, sizes: Any) -> Any:
-    """Return the squared distances of pilot rows from `rows`; `lengths` and `sizes` are the lengths of the two."""
+    """Return the squared distances of pilot rows from `rows`; `lengths` and `sizes` are the lengths of both."""
     return ((lengths * lengths)[:, None] + sizes * sizes - 2 * (pilot @ rows.mT)).clamp_min_(0)
 
 
 def _contracted(along: Any, lengths: Any, considered: list[int]) -> Iterator[Any]:
-    """Yield rows contracted to p coordinates, for each p in `considered`; `along` has the coordinates of all."""
+    """Yield rows contracted to p coordinates, for each p in `considered`; `along` has coordinates in all directions."""
     import torch
 
     for p in considered:

@@ -75,7 +75,7 @@ class PackedPoints:
         return PackedPoints(self.values[rows], self.low[rows], self.e1[tiles], self.e2[tiles], n)
 
     def every(self, stride: int) -> PackedPoints:
-        """Return every stride-th point, in new tiles.
+        """Return every stride-th point, arranged in tiles of their own.
 
         The points of a new tile are taken from `stride` old tiles; its error bounds are the largest of these old tiles.
         """

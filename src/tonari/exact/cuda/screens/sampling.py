@@ -164,7 +164,7 @@ def _rank(mean: float) -> int:
 
 @cached(maxsize=1024)
 def _upper(rank: int) -> float:
-    """Return nearly the smallest c with P(Poisson(c) < rank) <= ODDS."""
+    """Return approximately the smallest c with P(Poisson(c) < rank) <= ODDS."""
     mean = float(rank)
     while _below(mean, rank) > tuning.ODDS:
         mean += 1 / 64 + math.sqrt(rank) / 64

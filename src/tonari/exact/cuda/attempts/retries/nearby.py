@@ -36,7 +36,7 @@ from tonari.metrics import get_metric
 
 _SLACK = 1 + 2.0**-20  # exceeds all rounding errors of the bounds
 _TINY = 2.0**-70  # exceeds the error that underflow causes in a distance
-_LARGEST = 1e30  # form rows with a larger squared length are left out, so that all sums stay finite
+_LARGEST = 1e30  # longer rows (by squared length, in the form of the screen) are left out, so that all sums stay finite
 
 
 class Nearby(Attempt):
@@ -257,7 +257,7 @@ def _squares(rows: Any, lengths: Any, centres: Any, *, up: bool) -> Any:
 
 
 def _far_apart(distances: list[list[float]], least: list[float]) -> list[int]:
-    """Choose rows in their order, each farther than its entry in `least` from all earlier ones; return their indices.
+    """Choose rows in order, each farther than its entry in `least` from all rows chosen before; return their indices.
 
     >>> _far_apart([[0, 1, 9], [1, 0, 8], [9, 8, 0]], [2, 2, 2])
     [0, 2]

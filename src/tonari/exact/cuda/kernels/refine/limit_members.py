@@ -28,7 +28,7 @@ _UNKNOWN = tl.constexpr(2**31 - 1)  # a count that exceeds every list's room
 
 @triton.jit(do_not_specialize=["segments", "segment_room", "room"])
 def near_listed_kernel(
-    # inputs: the screen's lists and their thresholds, and the scores
+    # inputs: the lists of the screen with their thresholds, and the scores
     values_ptr, entries_ptr, counts_ptr, thresholds_ptr, scores_ptr,
     # outputs: int32 [row][room] and [row]
     groups_ptr, found_ptr,

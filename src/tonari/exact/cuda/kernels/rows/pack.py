@@ -136,15 +136,15 @@ def whole_numbers(elements, centre, factor):
 
 @triton.jit
 def product_errors(size, difference, d, PRECISION: tl.constexpr):
-    """Convert |x'| and |y - x^| to a bound on |x' - x^|, [ROWS]; also return gamma, the summation error of products."""
+    """Return a bound on |x' - x^| from `size` and `difference`, and gamma, the relative error of sums of products."""
     difference = difference * ROUNDED + size * _RATIO + _LOST
     columns = tl.cast(d, tl.float64)
     units = 4 * columns + 64
     if PRECISION == "int8":
         units = columns * 0 + 16  # the sum is exact; only its conversion to float32 rounds
     if PRECISION == "split":
-        # The large products, one per column, are added last, so that few rounding errors are relative to large sums.
-        # For short rows, the bound that treats all products alike is smaller.
+        # The large products, one per column, are added last, so that few additions round large sums. For short rows, a
+        # bound that does not depend on this order is smaller.
         units = tl.where(d > 32, 4.05 * (columns + 64), 16 * columns) + 64
     return difference, gamma_of(units)
 
@@ -259,7 +259,7 @@ def pack_kernel(
                 if not POINTS:
                     second = -(second + second)
             if not INT8 and not POINTS:
-                first = -(first + first)  # exact, so the scores of (row, point) and (point, row) are equal
+                first = -(first + first)  # this is exact, so the scores of (row, point) and (point, row) are equal
             if PRECISION == "split":
                 # Small products come first, because the rounding error of an addition is relative to the sum so far.
                 out_ptrs = values_ptr + row_axis * width + column
