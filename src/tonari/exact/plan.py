@@ -156,7 +156,7 @@ class ExactPlan(Plan):
         return screen + survivors * (SURVIVOR + SURVIVOR_VALUE * self.d)
 
     def contracted_to(self, form_dim: int, look_dim: int = 0) -> ExactPlan:
-        """Return this plan with a screen of `form_dim` columns, and a look at `look_dim` columns (0: no look)."""
+        """Return this plan with a screen of `form_dim` columns, after a look at `look_dim` columns (0: no look)."""
         plan = self
         if form_dim < self.form_dim:
             levels = usual_precisions(self.metric, self.isa, self.dtype, self.d, contracted=True)

@@ -11,7 +11,7 @@ from tonari.core.units import MIB
 CHUNK_VALUES = 1 << 21  # packed values per slice: 256 queries take 10 ms at 100 GFLOP/s [1 << 19, 1 << 21, 1 << 23]
 SLICES_PER_THREAD = 2  # slices of points per thread, if packing a slice takes longer than scheduling it [1, 2, 4]
 LEAST_CHUNK = 8192  # minimum number of points in a slice, even if more threads could share them [4096, 8192, 16384]
-QUERY_BLOCK = 256  # queries that share a pass over the points, enough for arithmetic to be the limit [128, 256, 512]
+QUERY_BLOCK = 256  # queries that share a pass over the points, so that memory is not the limit [128, 256, 512]
 STREAM_BLOCKS = 4  # blocks of queries per thread that share each slice packed during the search [2, 4, 8]
 BLOCK_BYTES = 16 * MIB  # maximum memory for the survivors of one block of queries
 
@@ -36,23 +36,22 @@ DIRECT_POINTS = 8192  # minimum number of points in a slice that one native call
 DIRECT_TIMES = 16  # minimum number of points in a slice that one native call searches, as a multiple of k
 
 # Case: small index-1x1000x128 on cpu. Chosen on: Xeon.
-PREPARED_LATER = 2e-3  # preparation of fewer seconds than this is left to the first search that needs it [5e-4, 2e-3]
+PREPARED_LATER = 2e-3  # maximum seconds of a preparation that is left to the first search that needs it [5e-4, 2e-3]
 
 # Case: exact_cpu search-gauss-k2000, search-gauss-k7500 on cpu. Chosen on: an EPYC (Zen 4), 2026-11-27.
 DIRECT_QUERIES = 16  # queries of a native call, which share each read of a point; fewer if threads would be idle
 
 # Not measured by a case. Chosen on: one core of an EPYC (Zen 4), 2026-11-27, 1 to 100 queries within a radius of 50 to
 # 20,000 points of 3 to 128 dimensions by three metrics.
-WITHIN_SHARE = 0.5  # time of exact values of all pairs in a radius search, relative to a k-NN search [0.4, 0.5, 0.6]
-WITHIN_PACKED = 2.5e-5  # seconds for exact values of all pairs up to which points are not packed for a screen
+WITHIN_SHARE = 0.5  # time of all exact values in a radius search, relative to a k-NN search [0.4, 0.5, 0.6]
+WITHIN_PACKED = 2.5e-5  # maximum seconds of computing all exact values instead of packing points for a screen
 
 # Case: exact_cpu graph-gist-960, search-gist-960 on cpu. Chosen on: an unrecorded machine.
 # Contractions, looks, and the pilot that chooses them.
 CONTRACT_FROM = 4  # minimum ratio of all columns to contracted ones: contracted float32 is then no larger than int8
-# minimum seconds of a search with a pilot, which takes 0.1 s (its quick test takes 0.01 s) [0.2, 0.4]
-PILOT_FROM_SECONDS = 0.4
+PILOT_FROM_SECONDS = 0.4  # minimum seconds of a search with a pilot; it takes 0.1 s, its quick test 0.01 s [0.2, 0.4]
 PILOT_QUERIES = 64  # rows of the sample that a pilot compares with the whole sample [32, 64, 128]
-EVEN_ROWS = 512  # rows of a quick test, before the pilot, whether points spread evenly in all directions
+EVEN_ROWS = 512  # rows in the quick test, before the pilot, for points spread evenly in all directions
 EVEN_COLUMNS = 32  # columns of the quick test: principal directions, and the length of the residual
 EVEN = 0.8  # if residuals have at least this share of the squared norms, points spread evenly, and there is no pilot
 CONTRACTED_SHARE = 0.9  # maximum time of a search with a contraction or a look, relative to one without [0.8, 0.9, 1.0]

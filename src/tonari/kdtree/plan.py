@@ -284,7 +284,7 @@ def _keeps(tree_bytes: int, prepared_by: TreePlan | None) -> bool:
 
 
 def held_as(points: str, queries: str) -> str:
-    """Return the dtype in which a tree stores values, which represents all values of points and queries exactly.
+    """Return the dtype of the values in a tree; it represents all values of points and queries exactly.
 
     >>> held_as("uint8", "float16"), held_as("float32", "float64")
     ('float32', 'float64')

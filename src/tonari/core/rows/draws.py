@@ -14,7 +14,7 @@ import numpy as np
 
 
 class Purpose(enum.IntEnum):
-    """The purpose of a draw. A value never changes its meaning, so that a seed always gives the same numbers."""
+    """The purpose of a draw. The number of a purpose never changes, so that a seed always draws the same rows."""
 
     CLUSTERS = 1  # rows that train k-means in NN-Descent, and the first centres
     MEASURED = 2  # rows that measure the recall of a run of NN-Descent

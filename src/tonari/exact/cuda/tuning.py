@@ -19,11 +19,10 @@ UNEVEN = 5.0  # a segment of a list has slots for its expected entries plus this
 # Case: exact_cuda graph-sift, graph-gauss on cuda. Chosen on: an unrecorded machine.
 # The screen of graphs (screens/mirrored.py).
 MIRRORED_ROWS = 256  # rows per tile if rows are streamed like points; a multiple of POINT_TILE
-MIRRORED_STAGES = 4  # steps of columns that a program of a graph's screen buffers
+MIRRORED_STAGES = 4  # number of steps of columns that a program of a graph's screen buffers
 MIRRORED_WARPS = 8  # warps of a program of a graph's screen
-# minimum bytes of a packed row, if rows are streamed, for computing each product once to be faster
-LEAST_STREAMED = 1024
-NOTE_SLOTS = 64  # notes of a row that a program moves to the lists of points in one step
+LEAST_STREAMED = 1024  # minimum bytes of streamed packed rows from which computing each product once is faster
+NOTE_SLOTS = 64  # number of a row's notes that a program moves to the lists of points in one step
 NOTE_WARPS = 4  # warps of a program that moves notes
 COMPARED_TILES = 128  # tiles of a batch whose error bounds are compared in one step to compute limits
 MIRRORED_BATCHES = 4  # minimum number of batches in a graph that computes each product once for both of its rows
@@ -38,7 +37,7 @@ LARGEST_MEAN = 100.0  # maximum expected number of wanted points in a sample: wi
 
 # Case: exact_cuda search-k10 on cuda. Chosen on: an unrecorded machine.
 # When a screen makes lists, and how batches are scheduled.
-HOPPER_BYTES = 256  # packed rows of this many bytes have a kernel for Hopper, which lists groups below a threshold
+HOPPER_BYTES = 256  # bytes of the packed rows for which Hopper has a kernel that lists groups below a threshold
 LEAST_ROWS = 512  # minimum number of queries for lists: minima of fewer queries are written quickly, by more programs
 LEAST_STRIDE = 8  # minimum stride of a sample: screening more than every 8th point takes too long
 STRAGGLERS = 128  # number of rows retried before the host knows which are unproved, if few rows may be unproved
@@ -47,7 +46,7 @@ IN_FLIGHT = 2  # maximum number of batches in flight: with more, Ctrl-C and the 
 # Case: exact_cuda graph-sift, graph-gauss on cuda. Chosen on: an unrecorded machine.
 # Samples and batches of the screen of graphs.
 NOTED_COST = 48.0  # cost of one more slot in a list of a graph, which earlier batches fill by atomic operations
-MIRRORED_LONGER = 2  # factor on the queries per batch of a graph: its screens are short compared with their launches
+MIRRORED_LONGER = 2  # factor by which batches of a graph are longer: its screens are short compared with their launches
 
 # Case: exact_cuda search-d16, search-d32 on cuda. Chosen on: an unrecorded machine.
 # Up to this many columns the first precision is "split": products are then a small part of the screen, and float16
@@ -89,12 +88,11 @@ LIMIT_ROWS = 256  # rows per program that computes limits
 CONTRACTED_SECONDS = 5e-3  # minimum seconds of a search in all dimensions for which prepared points are contracted
 CONTRACTED_WIDTH = 64  # groups refined per row at first if rows are contracted; a search fits this number to its data
 FITTED_ROWS = 4096  # minimum number of queries for which the width (groups refined per row) is fitted to the data
-FEW_UNPROVED = 0.01  # maximum share of unproved rows that are retried at the first precision; more skip it
+FEW_UNPROVED = 0.01  # maximum share of unproved rows with which retries start at the first precision, not the second
 HOPELESS = 0.5  # if the largest width leaves this share of the rows unproved, searches screen all dimensions
 NEAREST = 10  # the k + max(k, NEAREST) points nearest in p coordinates are refined first, to bound the k-th value
 ROOMY = 64  # maximum number of groups per row at the last retry in p coordinates, as a multiple of the width
-# time of searching a row in all dimensions, relative to refining the minimum number of groups once
-CONTRACTED_AGAIN = 1000.0
+CONTRACTED_AGAIN = 1000.0  # time to search a row in all dimensions, relative to refining the minimum of groups
 AT_ONCE = 3  # maximum number of batches joined into one if memory allows: each batch takes 3 ms to launch
 
 # Not measured by a case, but by hand on an H100: 10,000 queries among a million points of 128 columns, whose noise
@@ -127,7 +125,7 @@ FEW_SURVEYED = 1024  # maximum number of tiles for FEW_WARPS warps; more tiles a
 
 # Case: exact_cuda hard-copies, hard-copies-16 on cuda. Chosen on: an unrecorded machine.
 # The search for copies of rows that no answer can contain (rows/copies.py).
-COPIES_LEFT = 256  # if the first level leaves this many rows unproved, the search looks for copies of points
+COPIES_LEFT = 256  # minimum number of rows left unproved by the first level for which copies of points are looked for
 COPIES_SECONDS = 0.1  # minimum seconds of a search that first spends a few milliseconds on finding duplicate rows
 COPIED_ROWS = 16  # rows per program that hashes or compares rows
 COPIED_COLUMNS = 64  # columns that a program reads in one step to hash or compare rows
@@ -140,7 +138,7 @@ DENSE_ROWS = 32  # maximum number of queries per program that computes values of
 DENSE_LANES = 2  # lanes (partial sums) per thread of a program that computes values of all pairs
 LEAST_SLICE = 1 << 14  # minimum number of points in a slice; if memory is short, blocks of queries are shortened first
 LISTED_WIDENING = 1.25  # maximum ratio of the longest to the shortest list that share a launch
-REMEMBERED = 64  # maximum number of searches, and of plans with their numbers of unproved rows, that are remembered
+REMEMBERED = 64  # maximum number of remembered searches, and of plans whose numbers of unproved rows are remembered
 
 # Not measured: bounds of memory.
 MINIMA_BYTES = 2048 * MIB  # maximum memory for the minima of a batch of queries: longer batches are no faster
@@ -178,8 +176,7 @@ FORM_COLUMNS = 64  # columns that a program rounds in one step to contract rows
 # Not measured by a case. Candidates were counted by hand, for the 10 nearest of 100,000 rows of SIFT in 64 coordinates.
 # Codes (rows/codes.py). A code of 127 stands for CODE_MARGIN times the smaller of two values: the largest element of a
 # sample, and CODE_FARTHEST times the element that a share CODE_NEARLY_ALL of the sample's rows do not exceed.
-# coordinates of codes: 128 bytes, 5 of them for the squared length; if memory is short, 64 bytes, 3 of them
-CODE_COLUMNS = (123, 61)
+CODE_COLUMNS = (123, 61)  # coordinates in codes of 128 bytes or, if memory is short, 64; the rest is the squared length
 CODE_FARTHEST = 4.0
 CODE_NEARLY_ALL = 0.999
 CODE_MARGIN = 1.25
@@ -243,14 +240,13 @@ WIDER = 4  # factor by which a retry refines more groups per row than the attemp
 SHORT_COLUMNS = 16  # for rows of d columns, WIDER is multiplied by SHORT_COLUMNS // d, limited to the range from 1 to 4
 NEAR_KEPT = 2  # room for near groups of a contracted row, and for their near members, as a multiple of the width
 SEARCHED_AGAIN = 100.0  # default time of searching a row again, as a multiple of the time of refining its groups
-RETRIES_TIMES = 3.0  # time of retries relative to their products: they write all minima, and several may be needed
+RETRIES_TIMES = 3.0  # time of a retry relative to its products: all minima are written, and more retries may follow
 LEAST_SCRATCH = 1 << 25  # minimum scratch bytes for rows that are compared with all points
 # Unproved rows are compared with all points if this takes at most OF_ATTEMPT values (pairs x columns), which is as fast
 # as another attempt. Selecting from the pairs takes as long as OF_PAIR more columns.
 OF_ATTEMPT = 1 << 30
 OF_PAIR = 96
-# minimum number of points for searches among subsets; for fewer, exact values of all points are fast
-LEAST_OF_SUBSETS = 1 << 15
+LEAST_OF_SUBSETS = 1 << 15  # minimum number of points for searches among subsets; fewer are compared exactly
 
 # Case: exact_cuda hard-offset-1e6, hard-tight on cuda. Chosen on: an unrecorded machine.
 # Retries in int8 (attempts/as_bytes.py) and in neighbourhoods (attempts/retries/nearby.py).
@@ -262,8 +258,7 @@ NEARBY_APART = 2.0  # minimum distance between centres, relative to the distance
 NEARBY_FARTHEST = 4.0  # maximum distance of a query from its centre, relative to that of its k-th known neighbour
 NEARBY_SHARE = 0.25  # maximum share of the points in a neighbourhood
 # Values are pairs x columns. A neighbourhood must save many, because its search takes some milliseconds.
-# minimum values that a neighbourhood must save if the alternative is computing all exact values
-NEARBY_VALUES = 1 << 32
+NEARBY_VALUES = 1 << 32  # minimum values that a neighbourhood must save if all exact values would be computed
 NEARBY_SCREEN = 1 << 40  # minimum values that a neighbourhood must save if the alternative is a screen of all points
 NEARBY_OF_ROUND = 8  # a round must save this many times the values that a neighbourhood must save
 NEARBY_SAMPLE = 4096  # number of points in the sample of are_inseparable (attempts/retries/nearby.py)
@@ -277,8 +272,7 @@ WITHIN_TOO_SHORT = 1 / 16  # if this share of a batch's lists are too short, lat
 # them: the screen takes 0.016 ps per point and column, and refining a group reads 8 to 32 times 4 bytes per column.
 WITHIN_HARD = 1 / 512
 WITHIN_FEWEST_HARD = 32  # minimum number of groups that a row lists if it is screened again at the next precision
-# maximum share of a long list's groups that the next precision may leave; otherwise it is not used again
-WITHIN_WORTH = 0.5
+WITHIN_WORTH = 0.5  # maximum share of a long list's groups that the next precision may leave, to be used again
 
 # Case: exact_cuda host-routes on cuda. Chosen on: an unrecorded machine.
 # HOST_MEMBERS is the number of candidates that a thread of the CPU refines in one task: they take at most a
@@ -286,8 +280,7 @@ WITHIN_WORTH = 0.5
 HOST_MEMBERS = 1 << 13
 HOST_LEAST_MEMBERS = 1 << 9
 CODES_LONG_SECONDS = 0.03  # HOST_LONG_SECONDS for searches by codes, which are repeated more often
-# minimum seconds of CPU work that the device does instead, since it may have to compile kernels
-HOST_LONG_SECONDS = 1.0
+HOST_LONG_SECONDS = 1.0  # maximum CPU seconds; longer work is left to the device, which may have to compile kernels
 
 # Not measured: bounds of memory.
 COMPARED_ENTRIES = 1 << 22  # entries of neighbour lists that are ordered in one step

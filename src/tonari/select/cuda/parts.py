@@ -207,7 +207,7 @@ def _key(values: Any, k: int, largest: bool, sorted: bool) -> tuple[Any, ...]:
 
 
 def repeated(values: Any, k: Any, largest: Any, sorted: Any) -> Selection | None:
-    """Repeat the launches of an earlier selection on CUDA, with NaN last, for new values; None if none matches.
+    """Repeat an earlier selection with nan="last" on CUDA by its launches, for new values; None if none is like it.
 
     The arguments are not checked. Therefore None is also returned unless their types, and the values of k, `largest`
     and `sorted`, equal those of the earlier selection, whose arguments were checked.
