@@ -25,6 +25,7 @@ from tonari.exact.memory import JOIN_BLOCK
 from tonari.exact.plan import ExactPlan
 
 Bounds: TypeAlias = tuple[int, int]  # rows [begin, end)
+
 # Ranges of points to compare a block with, each with a flag: whether its products are used for both rows of a pair.
 Spans: TypeAlias = Iterable[tuple[Bounds, bool]]
 Status: TypeAlias = npt.NDArray[np.uint8]

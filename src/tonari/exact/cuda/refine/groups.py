@@ -25,6 +25,7 @@ from tonari.select.cuda.dispatch import k_smallest
 from tonari.select.cuda.ordering.order import by_value, decode
 
 STEP = 16  # columns that a kernel adds in one step: one for each partial sum (lane) of the reference
+
 # Bytes per candidate: its key, and at most the same number of bytes while the best candidates are selected.
 CANDIDATE_BYTES = 16
 NO_MEMBER = 2**31 - 1

@@ -30,6 +30,7 @@ ELEMENT_BYTES = {"int8": 1, "float16": 2, "split": 2, "float32": 4}
 LARGEST_FLOAT16 = 60_000.0  # largest magnitude of a packed value; float16 ends at 65504
 LARGEST_INT8 = 127.5  # largest |element + 1/2|, so that elements are from -128 to 127
 LARGEST_FLOAT32 = 1e12  # largest magnitude of a packed float32, so that sums stay far below 1e30
+
 # Outputs that the kernel writes only for points or only for queries; otherwise they are None.
 _ONE_SIDE = ("low_ptr", "e1_ptr", "e2_ptr", "norm_ptr", "rest_ptr", "shift_ptr")
 # Largest number of columns for which float32 sums of products have a bound: n <= 1/4 in docs/exactness.md.

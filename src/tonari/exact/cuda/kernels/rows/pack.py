@@ -47,6 +47,7 @@ ROUNDED = tl.constexpr(1 + 2.0**-20)  # factor that covers the rounding errors o
 _RATIO = tl.constexpr(2.0**-24 + 2.0**-34)  # relative error of x' in float32, and of x' and its norm in float64
 _LOST = tl.constexpr(2.0**-64)  # exceeds the norm of 2^20 elements whose squares underflow in float32
 _NORMAL = tl.constexpr(2.0**-1022)  # the smallest normal float64
+
 # times 2 |x|: exceeds the error of rounding |x|^2 to float32, for a point that is packed exactly
 _STEP = tl.constexpr(2.0**-11)
 _DOUBLE_RATIO = tl.constexpr(2.0**-50)
