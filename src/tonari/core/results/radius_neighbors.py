@@ -150,7 +150,7 @@ def limits_for(
 def _one_limit(radius: float, m: int, dtype: np.dtype[Any], outwards: float, closed: bool) -> npt.NDArray[Any]:
     """Return the result of :func:`limits_for` for one radius."""
     one = np.array([_limit(radius, dtype, outwards, closed=closed)])
-    # stride 0 even for m = 1, unlike np.broadcast_to
+    # The stride is 0 even for m = 1, unlike that of np.broadcast_to.
     everyone: npt.NDArray[Any] = np.ndarray((m,), one.dtype, one, 0, (0,))
     everyone.flags.writeable = False
     return everyone

@@ -41,7 +41,7 @@ from tonari.cuda.compiling.translation import binaries_alone, translating
 
 logger = logging.getLogger("tonari")
 
-# held while Triton compiles or loads a kernel, because each device has a thread that may do so
+# Held while Triton compiles or loads a kernel, because each device has a thread that may do so.
 compiling = threading.RLock()
 
 

@@ -26,7 +26,7 @@ def effort(call: Call) -> int:
     steps = _steps(size) if size < LOOPS_FROM else UNROLLED
     slots: int = call.constants.get("SLOTS", 1)
     if (run := call.constants.get("K")) is not None:
-        # one of these merges adds the best of earlier tiles
+        # One of these merges adds the best of earlier tiles.
         merges = (call.constants.get("TILE", run) // run).bit_length()
         steps += _steps(run) + merges * run.bit_length()
     times: int = call.constants.get("TILES", 1) * call.constants.get("FOLDS", 1)

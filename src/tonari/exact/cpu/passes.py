@@ -47,8 +47,7 @@ class Search:
     # The name of a kernel, and the slices packed for it; this search keeps them even if another one repacks the points.
     held: tuple[str, list[_native.PackedPoints]] = field(default_factory=lambda: ("", []))
     near: Near | None = None  # for each query, the packed position of a nearby point; None if points are not clustered
-    # whether contracted rows are compared before the screen; False once this has cost more time than it saves
-    looks: bool = True
+    looks: bool = True  # False once comparing contracted rows before the screen has cost more time than it saves
 
     @property
     def levels(self) -> int:

@@ -117,7 +117,7 @@ def _search(
         todo.append((slice(pilot, m), level, sampled))
     while todo:
         rows, at, with_sample = todo.pop()
-        # views if `rows` is a slice, copies if it is an array
+        # Views if `rows` is a slice, copies if it is an array.
         part = Neighbors(found.distances[rows], found.indices[rows])
         ids = None if self_ids is None else self_ids[rows]
         stays = False

@@ -18,7 +18,7 @@ from tonari.select.cuda.ordering.order import MERGE_BYTES
 PRECISIONS = ("int8", "values")
 # Possible numbers of queries in a batch: whole tiles of the screen, and smaller ones if memory is short.
 _BATCHES = (*range(1, LEAST_BATCH), LEAST_BATCH, *range(tuning.HOPPER_ROWS, tuning.CODED_BATCH + 1, tuning.HOPPER_ROWS))
-# bytes per listed point of a query: for the point, and for CODED_GROUPS groups
+# Bytes per listed point of a query: for the point, and for CODED_GROUPS groups.
 CODED_BYTES = LISTED_BYTES + 4 * tuning.CODED_GROUPS
 
 

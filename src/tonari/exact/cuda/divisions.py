@@ -121,7 +121,7 @@ def form_dim_of(overrides: dict[str, Any], problem: Problem) -> int:
     if option == "full":
         return 0
     if option == PILOT:
-        # the plan reserves memory for the largest number of coordinates that a pilot may choose
+        # The plan reserves memory for the largest number of coordinates that a pilot may choose.
         return largest_form_dim(problem.d)
     whole = type(option) is int or (isinstance(option, str) and option.isdecimal())  # a string from the command line
     columns = int(option) if whole else 0
@@ -171,7 +171,7 @@ def fit(needs: CudaNeeds, budget: int, overrides: dict[str, Any]) -> tuple[CudaN
         choices = [
             (made, slabs, _batch(made, slabs, budget, overrides)) for made, slabs in on_route(route, needs, overrides)
         ]
-        # prefer the largest number of coordinates that fits: with fewer, many rows may remain unproved
+        # Prefer the largest number of coordinates that fits: with fewer, many rows may remain unproved.
         if route == "codes":
             choices = [choice for choice in choices if choice[2] >= tile][:1] or choices
         if choices:

@@ -165,7 +165,7 @@ class CudaNeeds:
         comes = self.points_come and slabs.route != "resident"
         buffers = (2 if slabs.points < self.n else 1) * slabs.points * self.d * self.itemsize if comes else 0
         merged = self.merged or slabs.route == "streamed"
-        # certificates, and row numbers of unproved rows and of the queries' own points
+        # Certificates, and row numbers of unproved rows and of the queries' own points.
         marks = slabs.queries * (10 + 8 * self.self_join)
         lists = MERGE_BYTES + slabs.queries * self._list_bytes() if merged else 0  # to merge the lists of a part
         return SMALL_CHANGE + self.batch_bytes(slabs, batch) + retry + contracting + sampled + buffers + lists + marks
@@ -212,7 +212,7 @@ class CudaNeeds:
         row, members = self._batch_row_bytes(slabs), self._members_bytes(slabs)
         room = max(room // (row + members), (room - max(members, tuning.REFINE_SCRATCH_BYTES)) // row)
         tiles = -(-self.m // LEAST_BATCH)
-        # batches are short, because the CPU is idle during the first one
+        # Batches are short, because the CPU is idle during the first one.
         if self.form_dim and slabs.route == "host_refine":
             tiles = -(-tiles // tuning.LEAST_BATCHES)
         most = max(1, tuning.MINIMA_BYTES // (4 * self.groups(slabs) * LEAST_BATCH))

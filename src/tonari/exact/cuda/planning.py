@@ -250,7 +250,7 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
         point_slab=slabs.points,
         subsets=subsets,
         bytes_first=alone and seconds >= tuning.BYTES_SECONDS and may_be_bytes,
-        # an int8 copy is smaller than the copy for "split", so it fits, too
+        # An int8 copy is smaller than the copy for "split", so it fits, too.
         bytes_later="split" in needs.precisions and may_be_bytes,
         mirrored_slots=slots,
         cuda_graph=captured and batch >= needs.m,

@@ -162,7 +162,7 @@ def largest_of(metric: str) -> float:
     (60.0, 29.0)
     """
     record = get_metric(metric)
-    # a sum of 32 terms, of differences up to twice the magnitude, is at most 2^127
+    # A sum of 32 terms, of differences up to twice the magnitude, is at most 2^127.
     power = 2.0 if record.squares else max(record.power, 2.0)
     return 2.0 ** (math.floor((127 - math.log2(_MOST_COLUMNS)) / power) - 1)
 

@@ -53,7 +53,7 @@ def first_copies(
     n, most = plan.n, plan.k + 1
     if n * plan.m < tuning.COPIES_PAIRS or n * _ROW_BYTES > memory:
         return None
-    # assumes that queries are distributed like points
+    # Assumes that queries are distributed like points.
     if plan.m * _share(points) * meeting <= tuning.COPIES_ROW_SECONDS:
         return None
     order, copies = _in_runs(points, Workers(plan.threads))

@@ -36,7 +36,7 @@ def compare_few(
 
     device = points.device
     parts = -(-group_count(len(points), group) // columns)
-    # numbers after the last group stand for empty groups
+    # Numbers after the last group stand for empty groups.
     numbers = numbers_from(0, parts * columns, device, torch.int32)
     found = []
     block = max(1, tuning.COMPARED_ENTRIES // (parts * k))
@@ -52,7 +52,7 @@ def compare_few(
             own=None if own is None else each_repeated(own[here], parts),
             double=double,
         )
-        # in a rehearsal, only the launches matter; importing modules for the rest would take seconds
+        # In a rehearsal, only the launches matter; importing modules for the rest would take seconds.
         if device.type == "meta":
             found.append((distances[:rows], indices[:rows]))
             continue

@@ -146,7 +146,7 @@ def begin_on_device(
     search.call_after_screen()  # a search for a few queries has no screen after which the function would be called
     found, proved = answer.found, answer.proved
     left = Unproved(search, own, found, proved, report, search_all)
-    # no rows have been searched to fit the width, so the number of unproved rows is not estimated yet
+    # No rows have been searched to fit the width, so the number of unproved rows is not estimated yet.
     if m < search.least_fitted:
         search.left_before = _left.get(plan, 0)
     ahead = search.stragglers

@@ -241,7 +241,7 @@ class WithinSearch:
         if usual:
             self.capacity = min(usual[0] + 1, self.all_listed)
         elif too_short > tuning.WITHIN_TOO_SHORT * len(listed):
-            # slots per row that fit into the bytes reserved for lists
+            # Slots per row that fit into the bytes reserved for lists.
             most = max(self.capacity, self.list_bytes // (16 * len(listed)))
             self.capacity = min(2 * self.capacity, most, self.all_listed)
         if too_short + too_many:

@@ -40,7 +40,7 @@ class Near(NamedTuple):
         """Whether each row lists all its groups or points, bool (rows,)."""
         import torch
 
-        # a rehearsal skips the comparison, whose first use imports modules for seconds
+        # A rehearsal skips the comparison, whose first use imports modules for seconds.
         if self.found.device.type == "meta":
             return self.found.new_empty(self.found.shape, dtype=torch.bool)
         return self.found <= self.room

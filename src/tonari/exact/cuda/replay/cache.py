@@ -99,7 +99,7 @@ class Graphs:
         self.most, self.held_bytes = most, held_bytes
         self._kept: dict[GraphKey, Graph] = {}
         self._watched: dict[GraphKey, Any] = {}
-        # by key: how often a search without a graph was looked up; -inf once a caller has claimed it
+        # By key: how often a search without a graph was looked up; -inf once a caller has claimed it.
         self._seen: dict[GraphKey, float] = {}
         # Reentrant: the garbage collector may delete an Index and its graphs while this thread holds the lock.
         self._lock = threading.RLock()

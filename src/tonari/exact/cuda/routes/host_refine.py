@@ -155,7 +155,7 @@ class _Search(HostSearch):
                 verdicts.append(self._finish(ahead[0], counted=sampled))
             ahead[:] = [batch]
 
-        # the most members that a row may have, from lists or from minima
+        # The most members that a row may have, from lists or from minima.
         members = width * max(self.plan.group, 2 * LEAST_GROUP)
         most = max(1, tuning.REFINE_SCRATCH_BYTES // (MEMBER_BYTES * members))
         in_batches(len(numbers), min(most, self.plan.query_batch), work, planned=self.plan.total_bytes)

@@ -59,7 +59,7 @@ _ROUTES = {
 }
 
 
-# identity, not equality, decides which replayed searches belong to an object
+# Identity, not equality, decides which replayed searches belong to an object.
 @dataclasses.dataclass(frozen=True, eq=False)
 class SpreadPoints:
     """Points prepared on several devices.
@@ -129,7 +129,7 @@ def prepare_on_several(
     if resident and not host and plan.form_dim == "full":
         # The host does not wait for a device here, so one thread launches faster than several that would take turns.
         in_turn = _PreparedInTurn([rows_of(at) for at in range(len(bounds))], prepare)
-        # the device of the largest part packs its points while it copies queries to other devices
+        # The device of the largest part packs its points while it copies queries to other devices.
         in_turn.prepared(_largest_first(bounds)[0])
         parts: Sequence[Any] = in_turn if once else list(in_turn)
     else:

@@ -147,7 +147,7 @@ def form_blocks(points: Any, form: DeviceForm, origin: Any) -> Iterator[tuple[An
     Rows that cannot be contracted are zeros with infinite lengths.
     """
     n, d = points.shape
-    # blocks are short, because callers store many values per row
+    # Blocks are short, because callers store many values per row.
     block = max(1, min(tuning.FORM_VALUES // d, tuning.DIRECTIONS_ROWS))
     for begin in range(0, n, block):
         yield _form_rows(points[begin : begin + block], form, origin, new_flags(points.device), 0)

@@ -95,7 +95,7 @@ class PackedCopies:
     def packed(self, precision: str, stride: int = 1) -> PackedPoints:
         key = precision, stride
         if key not in self._made:
-            # a sample's row numbers are not those of the points
+            # A sample's row numbers are not those of the points.
             flags = self._flags if stride == 1 else new_flags(self._rows.device)
             fresh = pack_points(self._rows[::stride], self._form, precision, flags)
             self._made[key] = fresh, fresh.written()

@@ -197,7 +197,7 @@ def _round(queries: Any, points: Any, form: DeviceForm, reach: Any, left: Any, l
         queries, reach = queries[left], reach[left]
     step = -(-len(queries) // tuning.NEARBY_CENTRES)
     centres, lengths = _form_rows(queries[::step], form, scale)
-    # any row may become a centre, so rows that are too long are replaced by zeros
+    # Any row may become a centre, so rows that are too long are replaced by zeros.
     centres.masked_fill_(lengths.isinf()[:, None], 0.0)
     apart = _squares(centres, lengths, centres, up=True).sqrt()
     places = _far_apart(apart.tolist(), (tuning.NEARBY_APART * reach[::step]).tolist())

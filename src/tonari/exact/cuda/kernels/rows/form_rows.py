@@ -23,7 +23,7 @@ from tonari.exact.cuda.kernels.rows.value import widened
 from tonari.metrics.kernels.instructions import sqrt
 
 _INFINITY = tl.constexpr(float("inf"))
-# largest element that searches accept in float64; squared differences of larger ones overflow
+# Largest element that searches accept in float64; squared differences of larger ones overflow.
 _LARGEST = tl.constexpr(1e150)
 # If both rows of a pair have at least this squared norm, underflow changes their product by less than 2^-100 of the
 # product of their norms.

@@ -48,7 +48,7 @@ _RATIO = tl.constexpr(2.0**-24 + 2.0**-34)  # relative error of x' in float32, a
 _LOST = tl.constexpr(2.0**-64)  # exceeds the norm of 2^20 elements whose squares underflow in float32
 _NORMAL = tl.constexpr(2.0**-1022)  # the smallest normal float64
 
-# times 2 |x|: exceeds the error of rounding |x|^2 to float32, for a point that is packed exactly
+# Times 2 |x|: exceeds the error of rounding |x|^2 to float32, for a point that is packed exactly.
 _STEP = tl.constexpr(2.0**-11)
 _DOUBLE_RATIO = tl.constexpr(2.0**-50)
 
@@ -314,7 +314,7 @@ def pack_kernel(
         if PRODUCTS:
             own = gamma * term + TINY
             e1 = 2 * difference
-            # bounds of queries packed exactly omit gamma, so points that are not packed exactly must include it
+            # Bounds of queries packed exactly omit gamma, so points that are not packed exactly must include it.
             if INT8:
                 e1 += 2 * gamma * rounded * ROUNDED
             e2 = 2 * rounded + TINY

@@ -120,7 +120,7 @@ def _forget_replays() -> bool:
         return False
     if torch.cuda.is_initialized():
         torch.cuda.synchronize()
-    # not any(), which would stop at the first cache that drops a graph
+    # Not any(), which would stop at the first cache that drops a graph.
     dropped = [replays.forget() for replays in list(_ALL)]
     return any(dropped)
 
