@@ -181,7 +181,8 @@ class OnCuda(NamedTuple):
         work = 2 * d * held + 48 + (BUFFERED_ROW_ON_CUDA if buffered else 0)
         if self.results:
             return self.row_in, work, 0
-        into, lists = self.row_in, row_out  # bytes per query: copied to the device, and written by the search
+        # bytes per query: those copied to the device, and those written by the search
+        into, lists = self.row_in, row_out
         if merging:
             into, lists = into + row_out, 2 * lists
         return (2 * into, work, lists + row_out) if staged else (into, work, lists)

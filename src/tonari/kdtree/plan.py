@@ -253,7 +253,7 @@ def _plan_within_spare(problem: Problem) -> TreePlan | None:
 def _on_cuda(
     problem: Problem, needs: TreeNeeds, leaf: int, budget: int, asked: int | None, prepared_by: TreePlan | None
 ) -> tuple[int, int, TreeMemory]:
-    """Return the number of points per tree on CUDA, the bytes of kept trees in host memory, and a device's memory."""
+    """Return points per tree on CUDA, bytes of trees kept in host memory, and the memory of a device (TreeMemory)."""
     several = len(problem.devices) > 1  # then rows on one of the devices are copied, too
     points, queries = (inputs.dtype_of(name).itemsize for name in (problem.dtype, problem.query_dtype))
     on_cuda = OnCuda(

@@ -17,8 +17,8 @@ from tonari.select.request import Request, Selection
 
 _NO_ROW = 2**31 - 1  # the value of nan_row if the kernels find no NaN
 
-# Shapes and options of selections whose kernels are compiled, or about to be. They are looked up because the context
-# that compiles kernels takes 2 µs to enter.
+# Shapes and options of selections whose kernels are compiled, or are being compiled. For these, the context that
+# compiles kernels is not entered, which would take 2 µs.
 _compiled: set[tuple[Any, ...]] = set()
 emptied_by(_compiled.clear)
 

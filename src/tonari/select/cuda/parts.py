@@ -201,13 +201,13 @@ emptied_by(_KEPT.clear)
 
 
 def _key(values: Any, k: int, largest: bool, sorted: bool) -> tuple[Any, ...]:
-    """Return the key of kept launches: everything that compiled kernels depend on, including the alignment."""
+    """Return the key under which launches are stored: all that compiled kernels depend on, including the alignment."""
     aligned = values.data_ptr() & 15 == 0
     return values.shape, values.stride(), values.dtype, values.device, aligned, k, largest, sorted
 
 
 def repeated(values: Any, k: Any, largest: Any, sorted: Any) -> Selection | None:
-    """Repeat an earlier selection with nan="last" on CUDA by its launches, for new values; None if none is like it.
+    """Select from new values by the launches of an earlier selection on CUDA with nan="last"; None if none matches.
 
     The arguments are not checked. Therefore None is also returned unless their types, and the values of k, `largest`
     and `sorted`, equal those of the earlier selection, whose arguments were checked.

@@ -19,7 +19,7 @@ from tonari.select.cuda.kernels.registers.tiles import per_thread, places, row_l
 def passes(
     bits, ids, key, last, EXACT: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr
 ):
-    """Return a mask of the values at or below the threshold (key, last)."""
+    """Return a mask of the values at or below the threshold: `key`, and `last`, the largest index with this key."""
     if EXACT:
         return at_or_below(to_keys(bits, INFINITE, LARGEST, WIDE), ids, key, last)
     flip, limit = comparable_bits(key, INFINITE, LARGEST, WIDE, bits.dtype.primitive_bitwidth)

@@ -36,7 +36,7 @@ def load_entries(
 
 @triton.jit
 def list_size(length, power):
-    """Return the size of the list whose entries are minima of `power` values each, without overflow."""
+    """Return the size of the list whose entries are minima of `power` values each; the computation cannot overflow."""
     return tl.where(length > 0, (length - 1) // power + 1, 0)
 
 

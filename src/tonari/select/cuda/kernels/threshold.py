@@ -105,7 +105,7 @@ def pair_of(keys, ids, kept):
 
 @triton.jit
 def store_threshold(keys_ptr, ids_ptr, counts_ptr, row, key, last, everything, WIDE: tl.constexpr):
-    """Store a row's threshold, or the largest pair if `everything` survives; set the row's count of survivors to 0."""
+    """Store a row's threshold, or the largest pair if `everything` shall survive; set the row's survivor count to 0."""
     tl.store(keys_ptr + row, tl.where(everything, last_key(WIDE), key))
     tl.store(ids_ptr + row, tl.where(everything, 0x7FFFFFFF, last))
     tl.store(counts_ptr + row, 0)
