@@ -96,7 +96,7 @@ CODED_READ = 128  # rows of the sample that are copied at once: reading a row ma
 CODED_FROM = 4096  # minimum number of points for a pilot; codes of fewer points take little memory in all columns
 CODED_STEP = 16  # step between the numbers of columns that a pilot compares
 CODED_COLUMNS = 256  # maximum number of columns that a pilot compares, in addition to all columns
-CODED_FAR = 8  # rank r in the sample: the distances of ranks 1 and r show how fast distances grow with the rank
+CODED_FAR = 8  # a rank in the sample: distances at rank 1 and this rank show how fast distances grow with the rank
 CODED_ROW_SECONDS = 1e-5  # seconds to read a row of a file: 1e-6 from the page cache, 1e-4 from an SSD
 
 # Not measured by a case, but by hand on two cores.

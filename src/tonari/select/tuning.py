@@ -59,7 +59,7 @@ LONG_ROW = 1 << 20
 # tiles is not shared, because the additional launches would take as long as one program.
 RADIX_TILE = 2048  # values that a program reads in one step [1024, 2048, 4096]
 RADIX_WARPS = 4
-RADIX_PROGRAMS = 16384  # total number of programs to reach by sharing each row among several programs
+RADIX_PROGRAMS = 16384  # number of programs to reach; if rows are fewer, several programs share each row
 RADIX_PART_TILES = 2
 RADIX_SHARED_TILES = 8  # minimum number of tiles in a row that several programs share
 SORTED_RUN = 2048  # pairs per sorted run of survivors

@@ -165,7 +165,7 @@ class CudaNeeds:
         comes = self.points_come and slabs.route != "resident"
         buffers = (2 if slabs.points < self.n else 1) * slabs.points * self.d * self.itemsize if comes else 0
         merged = self.merged or slabs.route == "streamed"
-        # Certificates, and row numbers of unproved rows and of the queries' own points.
+        # Bytes of the certificates, and of row numbers: of unproved rows, and of the queries' own points.
         marks = slabs.queries * (10 + 8 * self.self_join)
         lists = MERGE_BYTES + slabs.queries * self._list_bytes() if merged else 0  # to merge the lists of a part
         return SMALL_CHANGE + self.batch_bytes(slabs, batch) + retry + contracting + sampled + buffers + lists + marks

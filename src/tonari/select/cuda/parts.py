@@ -106,7 +106,7 @@ def select_in_parts(request: Request, shape: Shape) -> Answer:
 
 
 def _steps(request: Request, shape: Shape, answer: Answer, scratch: Any) -> list[tuple[Launch, tuple[str, ...]]]:
-    """Return the launches for a request, each with the names of its tensors that differ between calls."""
+    """Return the launches for a request, each with the names of the tensors that later calls replace."""
     from tonari.select.cuda.kernels.parts import lists_kernel, part_kernel, parts_answer_kernel
 
     form = FORMATS[request.dtype]

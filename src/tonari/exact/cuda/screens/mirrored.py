@@ -202,7 +202,7 @@ class Mirror:
         )
 
     def _limits(self, first: int, m: int) -> Any:
-        """Return each later point's limit: a row of the batch enters the point's list if their score is at most it."""
+        """Return each later point's limit: the largest score with which a row of the batch enters the point's list."""
         import torch
 
         from tonari.exact.cuda.kernels.screens.mirrored_note import limits_kernel

@@ -45,7 +45,7 @@ class Nearby(Attempt):
     Parameters
     ----------
     least : int
-        The smallest number of values that the search of a neighbourhood must save: NEARBY_VALUES or NEARBY_SCREEN.
+        The minimum number of values (pairs x columns) that the search of a neighbourhood must save.
     """
 
     name = "nearby"
@@ -140,7 +140,7 @@ def neighbourhoods(queries: Any, points: Any, form: DeviceForm, reach: Any, leas
         An upper bound on the distance, between form rows, to the k-th best known point; infinite if fewer points are
         known.
     least : int
-        The smallest number of values that the search of a neighbourhood must save: NEARBY_VALUES or NEARBY_SCREEN.
+        The minimum number of values (pairs x columns) that the search of a neighbourhood must save.
     """
     import torch
 

@@ -53,7 +53,7 @@ def thresholds_kernel(
 def listed_parts_kernel(
     # inputs: the screen's lists
     entries_ptr, counts_ptr,
-    # input: the position in the output of each row's first part; outputs: the parts if FILL, else their number
+    # input: where each row's parts begin in the output; outputs: the parts if FILL, else their number per row
     begins_ptr, parts_ptr, totals_ptr,
     # shapes
     segments, room,

@@ -24,5 +24,5 @@ def member_column(group, member, GROUP: tl.constexpr, POINT_TILE: tl.constexpr):
 
 @triton.jit
 def part_number(group, part):
-    """Return the index of part `part` of group `group`, counted in groups of a quarter of the size."""
+    """Return the group number of a part, if each part (a quarter of a group) counts as a group of its own."""
     return (group // 4) * 16 + 4 * part + group % 4
