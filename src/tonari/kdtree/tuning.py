@@ -40,8 +40,7 @@ POINT_SECONDS = 2e-9  # seconds for comparing a query with a point of a leaf
 # Case: gieseke2014 fig5-d10 on cpu. Chosen on: an unrecorded machine.
 # The buffered traversal on the CPU.
 BUFFERED_TIMES = 2  # factor by which leaves are larger if they are buffered, and read once for many queries
-# maximum bytes that a thread's queries keep between rounds; they fit into the second-level cache
-BUFFERED_BLOCK_BYTES = 2 * MIB
+BUFFERED_BLOCK_BYTES = 2 * MIB  # maximum bytes that a thread's queries keep between rounds, to fit into the cache
 
 # Case: kdtree sift-d10, sift-d5 on cuda. Chosen on: H100.
 # Leaves and launches on CUDA.

@@ -3,7 +3,7 @@
 # Case: consumers gaps on cpu. Chosen on: AMD EPYC, 2 threads.
 SAMPLE = 512  # points in the sample for estimates of the distance of the k-th neighbour
 SPACE = 2.0**-16  # relative increase of estimates, so that their rounding excludes no point of the sample
-SPREAD = 1.5  # standard deviations that are added to the expected rank of the k-th neighbour in the sample
+SPREAD = 1.5  # standard deviations by which the expected rank of the k-th neighbour in the sample is raised
 QUERY_BLOCK = 1 << 13  # maximum number of queries in a block
 PAIRS = 1 << 10  # pairs whose distances are computed in one step, so that their differences stay in the cache
 PAIRS_HELD = 1 << 23  # target number of candidate pairs in memory, which bounds the number of queries in a block

@@ -71,8 +71,8 @@ class Search:
     def unfinished(self, rows: slice | npt.NDArray[np.intp], status: npt.NDArray[np.uint8], level: int) -> list[Task]:
         """Return tasks for unfinished rows: to search them again without a sample, or at the next precision.
 
-        Each task copies its rows. While points are packed during the search, a task therefore has at most as many rows
-        as one pass over the points processes.
+        A task copies its rows. If points are packed during the search, a task is therefore limited to the number of
+        rows that share one pass over the points.
         """
         if not status.any():
             return []

@@ -240,7 +240,7 @@ WIDER = 4  # factor by which a retry refines more groups per row than the attemp
 SHORT_COLUMNS = 16  # for rows of d columns, WIDER is multiplied by SHORT_COLUMNS // d, limited to the range from 1 to 4
 NEAR_KEPT = 2  # room for near groups of a contracted row, and for their near members, as a multiple of the width
 SEARCHED_AGAIN = 100.0  # default time of searching a row again, as a multiple of the time of refining its groups
-RETRIES_TIMES = 3.0  # time of a retry relative to its products: all minima are written, and more retries may follow
+RETRIES_TIMES = 3.0  # factor on the time of a retry's products, as all minima are written, and more retries may follow
 LEAST_SCRATCH = 1 << 25  # minimum scratch bytes for rows that are compared with all points
 # Unproved rows are compared with all points if this takes at most OF_ATTEMPT values (pairs x columns), which is as fast
 # as another attempt. Selecting from the pairs takes as long as OF_PAIR more columns.

@@ -85,7 +85,7 @@ class NearbyAtOnce(Nearby):
 
 
 def _places_of(left: Unproved, rows: Any) -> tuple[Any, Any, DeviceForm, Any]:
-    """Return the arguments of :func:`neighbourhoods` for unproved rows: queries, points, their form, and reach."""
+    """Return the arguments of :func:`neighbourhoods` for unproved rows: queries, points, form, and each row's reach."""
     form = left.search.prepared.form
     return left.search.queries[rows], left.points, form, reach_of(left.found.distances[rows, -1], form)
 
