@@ -131,7 +131,7 @@ class ExactPlan(Plan):
 
     @property
     def packs_anew(self) -> str:
-        """A sentence for reports: how many points stay packed, and the budget with which all would; "" if all do."""
+        """A sentence for reports: the number of packed points, and the budget for packing all; "" if all are packed."""
         if self.resident:
             return ""
         return (

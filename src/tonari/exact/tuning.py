@@ -43,7 +43,7 @@ DIRECT_QUERIES = 16  # queries of a native call, which share each read of a poin
 
 # Not measured by a case. Chosen on: one core of an EPYC (Zen 4), 2026-11-27, 1 to 100 queries within a radius of 50 to
 # 20,000 points of 3 to 128 dimensions by three metrics.
-WITHIN_SHARE = 0.5  # time of all exact values in a radius search, relative to a k-NN search [0.4, 0.5, 0.6]
+WITHIN_SHARE = 0.5  # time to compute exact values in a radius search, relative to a k-NN search [0.4, 0.5, 0.6]
 WITHIN_PACKED = 2.5e-5  # maximum seconds of computing all exact values instead of packing points for a screen
 
 # Case: exact_cpu graph-gist-960, search-gist-960 on cpu. Chosen on: an unrecorded machine.
@@ -66,7 +66,7 @@ EPILOGUE_COLUMNS = 32  # comparing the scores of a tile with thresholds takes as
 MARKED_COMMON = 3
 MARKED_SINGLE = 0.25
 MARKED_PAIRS = 384
-ASKED_ONE_OF = 4  # a pilot finds the nearest row of every ASKED_ONE_OF-th row of its sample
+ASKED_ONE_OF = 4  # a pilot determines the nearest other row of every ASKED_ONE_OF-th row in its sample
 BALLS_SHARE = 1 / 8  # time of comparing balls around groups of 4 to 16 points, relative to a look at all points
 CENTRE_ROWS = 16  # rows of the sample per cluster centre [8, 16, 32]
 CENTRE_ROUNDS = 3  # rounds of Lloyd's algorithm that compute the centres [2, 3, 4]
@@ -96,7 +96,7 @@ CODED_READ = 128  # rows of the sample that are copied at once: reading a row ma
 CODED_FROM = 4096  # minimum number of points for a pilot; codes of fewer points take little memory in all columns
 CODED_STEP = 16  # step between the numbers of columns that a pilot compares
 CODED_COLUMNS = 256  # maximum number of columns that a pilot compares, in addition to all columns
-CODED_FAR = 8  # a rank in the sample: distances at rank 1 and this rank show how fast distances grow with the rank
+CODED_FAR = 8  # the growth of distances with rank is measured between ranks 1 and CODED_FAR of the sample
 CODED_ROW_SECONDS = 1e-5  # seconds to read a row of a file: 1e-6 from the page cache, 1e-4 from an SSD
 
 # Not measured by a case, but by hand on two cores.

@@ -112,7 +112,7 @@ def prepare_for(call: Call, device: Any) -> None:
         if default_threads() == 1:
             return
         together, calls = expected.unused(), None
-        if is_beginning():  # Triton's cache cannot be read yet; meanwhile rehearse, which mostly imports modules
+        if is_beginning():  # until Triton's cache can be read, rehearse, which mostly imports modules
             calls = _rehearsed(together, card_of(device))
             get_ready(calls)
         if not is_compiled(call):

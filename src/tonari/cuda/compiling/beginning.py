@@ -73,8 +73,8 @@ def is_beginning() -> bool:
 def get_ready(calls: Collection[Call]) -> None:
     """Prepare the compilation of `calls`, except for the steps that need Triton's key or driver.
 
-    Meanwhile, threads prepare the key and the driver. These steps are half of the work of looking up kernels; without
-    them, the calling thread would only wait.
+    Threads prepare the key and the driver at the same time. The calling thread thus does half of the work of looking up
+    kernels while it would otherwise wait.
     """
     with contextlib.suppress(ImportError):  # other versions of Triton may not have this module
         # Imported here, because Triton would import it when it is first given a tensor.

@@ -176,7 +176,7 @@ def _plan_within(problem: Problem, free: int, overrides: dict[str, Any], *, usua
 
 
 def _may_contract(problem: Problem, overrides: dict[str, Any]) -> bool:
-    """Whether a contraction may save more time than its choice by a pilot takes."""
+    """Whether a contraction may save more time than the pilot takes, which chooses its number of coordinates."""
     metric = get_metric(problem.metric)
     # 8-bit integers are exact in float16, but their contracted rows are not
     narrow = inputs.dtype_of(problem.dtype).kind in "iu"
@@ -265,7 +265,7 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
 
 
 def _points_at_home(problem: Problem, needs: CudaNeeds, batch: int, budget: int) -> tuple[int, int]:
-    """Return how many points are assigned to the device that has all of them, and the extra bytes that this takes.
+    """Return the number of points assigned to the device that has all of them, and the extra bytes that this takes.
 
     Both are 0 if the points do not fit there.
     """

@@ -58,7 +58,7 @@ SPLIT_FIRST = 16
 WIDE_ROWS = 64  # queries in a tile of the screen of wide rows
 WIDE_WARPS = 4  # warps of a program of the screen of wide rows
 WIDE_REGISTERS = 168  # registers per thread of the screen of wide rows: three programs fit on a multiprocessor
-WIDE_PROGRAMS = 2  # programs per multiprocessor if shared memory has room for LEAST_STAGES buffers of each, else 1
+WIDE_PROGRAMS = 2  # programs per multiprocessor if the LEAST_STAGES buffers of each fit into shared memory; else 1
 LEAST_STAGES = 3
 MOST_STAGES = 5  # maximum number of buffers of points per program of the screen of wide rows
 TALL = (128, 8, 240)  # rows, warps and registers of a tall tile: two warpgroups share its points, in a single program
@@ -176,7 +176,7 @@ FORM_COLUMNS = 64  # columns that a program rounds in one step to contract rows
 # Not measured by a case. Candidates were counted by hand, for the 10 nearest of 100,000 rows of SIFT in 64 coordinates.
 # Codes (rows/codes.py). A code of 127 stands for CODE_MARGIN times the smaller of two values: the largest element of a
 # sample, and CODE_FARTHEST times the element that a share CODE_NEARLY_ALL of the sample's rows do not exceed.
-CODE_COLUMNS = (123, 61)  # coordinates in codes of 128 bytes or, if memory is short, 64; the rest is the squared length
+CODE_COLUMNS = (123, 61)  # coordinates of a code of 128 bytes; if memory is short, 64. The others are for the length
 CODE_FARTHEST = 4.0
 CODE_NEARLY_ALL = 0.999
 CODE_MARGIN = 1.25

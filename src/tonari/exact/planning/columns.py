@@ -46,7 +46,7 @@ def contracted_widths(d: int) -> list[int]:
 
 def pilot_decides(problem: Problem, given: dict[str, Any]) -> bool:
     """Whether a pilot chooses the number of compared columns when the points are prepared."""
-    # A pilot decides only if there are no overrides and no budget: with a budget, the number of points that stay packed
+    # A pilot decides only without overrides and without a budget: with a budget, the number of points that stay packed
     # has been computed for all columns. Rows of 8-bit integers have no pilot, because they are exact in int8, but not
     # as contracted rows.
     floats = inputs.dtype_of(problem.dtype).kind not in "iu"

@@ -190,7 +190,7 @@ def begin_on_device(
 
 
 def _remember(search: Search, plan: CudaPlan, left: int) -> None:
-    """Remember how many rows the first attempt left unproved, for the next search by an equal plan.
+    """Remember the number of rows that the first attempt left unproved, for the next search by an equal plan.
 
     A small number is forgotten, because so few rows are compared with all points instead of being retried.
     """

@@ -149,7 +149,7 @@ def _held_on_each(plan: CudaPlan, queries: Any, prepared: SpreadPoints) -> int:
     dtype = getattr(torch, name_of_dtype(queries))
     row = torch.empty((1, plan.d), dtype=dtype, device=plan.devices[0])
     first = max(_held_bytes(part, (row.expand(part.m, plan.d),), True) for _, part in parts)
-    lists = plan.m * plan.k * 16 * (len(parts) + 2)  # bytes of all parts' lists on the first device, and of the joined lists
+    lists = plan.m * plan.k * 16 * (len(parts) + 2)  # bytes of the parts' lists, and of the joined list
     return first + lists + min(MERGE_BYTES, 2 * plan.m * plan.k * ENTRY_BYTES)
 
 

@@ -96,7 +96,7 @@ class HostSearch(abc.ABC):
 
     @property
     def long_seconds(self) -> float:
-        """Minimum seconds of CPU work for which the device is used instead: it may have to compile kernels first."""
+        """Minimum seconds of CPU work for which the device is used instead, where kernels may have to be compiled."""
         return tuning.HOST_LONG_SECONDS
 
     def __init__(self, queries: Any, prepared: Prepared, plan: CudaPlan, place: Place, bar: Counter) -> None:
@@ -182,7 +182,7 @@ class HostSearch(abc.ABC):
     def left_by(
         self, numbers: npt.NDArray[np.int64], width: int, level: str, search: Search, *, again: bool
     ) -> npt.NDArray[np.int64]:
-        """Search some queries, record how many are proved, and return the row numbers of the unproved ones.
+        """Search some queries, record the number of proved ones, and return the row numbers of the unproved ones.
 
         `search` is as for :meth:`fitted`; `again` is True unless it is the first pass.
         """

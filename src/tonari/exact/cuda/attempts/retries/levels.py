@@ -41,7 +41,7 @@ class Ahead(Attempt):
 
 
 def search_unknown(left: Unproved, count: int) -> None:
-    """Retry `count` rows without waiting for the device: unproved rows, and proved rows if there are not enough."""
+    """Retry `count` rows without waiting for the device: unproved rows and, if these are too few, proved rows."""
     with levels_of(left.search):
         rows = left.proved.argsort(stable=True)[:count]
         left.again(left.search.filled(rows), lambda search: search.levels()[0].begin(), some_proved=True)

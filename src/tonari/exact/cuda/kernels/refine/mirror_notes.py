@@ -16,7 +16,7 @@ _UNKNOWN = tl.constexpr(2**31 - 1)  # a count that exceeds every list's room
 
 @triton.jit(do_not_specialize=["width", "room"])
 def lowest_noted_kernel(
-    # inputs: each row's width + 1 lowest values, and their slots in its list; the noted rows, counts and thresholds
+    # inputs: the width + 1 lowest values of each row's notes, and their slots; the noted rows; counts and thresholds
     lowest_ptr, slots_ptr, rows_ptr, counts_ptr, thresholds_ptr,
     # outputs: int32 [row][width], float32 [row]
     chosen_ptr, following_ptr,
