@@ -247,5 +247,5 @@ def shares_enough(active: int, n: int) -> bool:
 
 
 def join_row_bytes(k: int) -> int:
-    """Return the bytes of an active row at first: its state, and a buffer for 2 (k + 1) + 24 candidates."""
+    """Return the bytes of an active row before its buffer grows: its state, and room for 2 (k + 1) + 24 candidates."""
     return (2 * (k + 1) + 24) * SURVIVOR_BYTES + 128

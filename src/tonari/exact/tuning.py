@@ -50,7 +50,7 @@ WITHIN_PACKED = 2.5e-5  # maximum seconds of computing all exact values instead 
 # Contractions, looks, and the pilot that chooses them.
 CONTRACT_FROM = 4  # minimum ratio of all columns to contracted ones: contracted float32 is then no larger than int8
 PILOT_FROM_SECONDS = 0.4  # minimum seconds of a search with a pilot; it takes 0.1 s, its quick test 0.01 s [0.2, 0.4]
-PILOT_QUERIES = 64  # rows of the sample that a pilot compares with the whole sample [32, 64, 128]
+PILOT_QUERIES = 64  # number of sampled rows that a pilot compares with all rows of its sample [32, 64, 128]
 EVEN_ROWS = 512  # rows in the quick test, before the pilot, for points spread evenly in all directions
 EVEN_COLUMNS = 32  # columns of the quick test: principal directions, and the length of the residual
 EVEN = 0.8  # if residuals have at least this share of the squared norms, points spread evenly, and there is no pilot

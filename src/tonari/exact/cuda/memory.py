@@ -196,7 +196,7 @@ class CudaNeeds:
         return slots if sample_within(self.n, self.width, self.group, usual, slots) is not None else 0
 
     def mirrored_bytes(self, slots: int, batch: int) -> int:
-        """Return the bytes of a graph's lists with `slots` slots per row, and of the sample for its thresholds."""
+        """Return the bytes of a graph's lists with `slots` slots per row, and of the sample that gives thresholds."""
         usual = sample_for(self.n, self.width, self.group, tuning.NOTED_COST)
         sample = None if usual is None else sample_within(self.n, self.width, self.group, usual, slots)
         if sample is None:

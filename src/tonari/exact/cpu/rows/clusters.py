@@ -37,7 +37,7 @@ class Near(NamedTuple):
     asked: Sketch
 
     def of(self, rows: slice | npt.NDArray[np.intp]) -> Near:
-        """Return the positions and sketches of some of the queries."""
+        """Return the entries of `places` and `asked` for some of the queries."""
         return Near(self.places[rows], self.asked[rows])
 
 

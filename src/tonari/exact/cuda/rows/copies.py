@@ -25,7 +25,7 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.cuda.launch import launch
 from tonari.exact.cuda import tuning
 
-SORTED_BYTES = 64  # scratch bytes per point for finding duplicate rows, or the points of neighbourhoods
+SORTED_BYTES = 64  # scratch bytes per point while duplicate rows, or neighbourhoods of points, are found
 
 
 class Subset:

@@ -156,7 +156,7 @@ def neighbourhoods(queries: Any, points: Any, form: DeviceForm, reach: Any, leas
 
 
 def is_worth_a_round(rows: int, points: Any, least: int) -> bool:
-    """Whether searching `rows` rows in neighbourhoods may save enough time for one more round."""
+    """Whether one more round of neighbourhoods may save enough time, if `rows` rows are left."""
     n, d = points.shape
     return bool(rows * n * d >= tuning.NEARBY_OF_ROUND * least)
 

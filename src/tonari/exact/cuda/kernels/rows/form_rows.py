@@ -71,7 +71,7 @@ def row_means(rows_ptr, row, n, d, stride, ROWS: tl.constexpr):
     """Return the mean of each row, float64 [ROWS], and a mask of the rows with different elements, [ROWS].
 
     The bounds do not cover the rounding of the mean, so it must equal the mean of the metric's definition bit by bit:
-    sums of the columns i mod 16 in ascending i, which are then added in halves.
+    16 partial sums, of the columns with the same i mod 16 in ascending order, which are then added in halves.
     """
     column = tl.arange(0, 16)[None, :]
     row_axis = row[:, None]

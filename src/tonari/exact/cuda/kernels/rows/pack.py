@@ -211,7 +211,7 @@ def pack_kernel(
     values_ptr, low_ptr, e1_ptr, e2_ptr, norm_ptr, rest_ptr, shift_ptr, flags_ptr,
     # shapes
     n, height, d, stride, width,
-    first_row,  # row number that flags report for the first of the rows
+    first_row,  # row number of the first row, for flags
     # constants
     METRIC: tl.constexpr,
     SIZE: tl.constexpr,  # SIZE, DIFFERENCE: the functions `size` and `difference` of an elementwise metric

@@ -52,7 +52,7 @@ def note_near(
 
 @triton.jit(do_not_specialize=["first", "m", "segments", "room", "row_tiles", "blocks", "blocks_per_program"])
 def screen_mirrored_kernel(
-    # inputs: packed rows of the batch, and all points, packed as points and as rows
+    # inputs: the packed rows of the batch, all packed points, and the terms of all points as points and as queries
     queries, shift_ptr, points, low_ptr, e1_ptr, e2_ptr, norm_ptr, rest_ptr, thresholds_ptr, limits_ptr,
     # outputs: the lists of the batch's rows, and their notes for points of later batches
     values_ptr, entries_ptr, counts_ptr, nearest_ptr, groups_ptr, masks_ptr, noted_ptr,
@@ -74,7 +74,7 @@ def screen_mirrored_kernel(
     norm = tl.load(norm_ptr + first + row, mask=present, other=0.0)
     rest = tl.load(rest_ptr + first + row, mask=present, other=0.0)
     thresholds = tl.load(thresholds_ptr + first + row, mask=present, other=-float("inf"))
-    # A row that can be packed as a point but not as a query has only zeros here, so it is noted for all points.
+    # A row that can be packed as a point, but not as a query, consists of zeros here. It is noted for all points.
     low_of_row = tl.load(low_ptr + first + row, mask=present, other=float("inf"))
     low_of_row = tl.where(tl.load(shift_ptr + row, mask=present, other=0.0) < float("inf"), low_of_row, _ALWAYS)
     # Each list of a row has `segments` segments; this program fills four of the segments.

@@ -120,7 +120,7 @@ def screen_held_kernel(
     entries_ptr += first_row.to(gl.int64) * segments * room
     counts = gl.zeros([ROWS, 4], gl.int32, layout=by_lane)
     if MIRRORED:
-        # A row that can be packed as a point but not as a query has only zeros here, so it is noted for all points.
+        # A row that can be packed as a point, but not as a query, consists of zeros here. It is noted for all points.
         mine = first_row + gl.arange(0, ROWS, layout=gl.SliceLayout(1, mma))
         low_of_row = gl.load(low_ptr + first + mine, mask=mine < m, other=float("inf"))
         usable = gl.load(shift_ptr + mine, mask=mine < m, other=0.0) < float("inf")
