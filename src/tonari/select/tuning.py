@@ -14,7 +14,7 @@ QUEUE_TIMES = 4.0  # time of the methods with queues, relative to that of the ot
 # Case: select bars-100000x50-k10, bars-1000000x20-k5 on cpu. Chosen on: one thread of an EPYC (Zen 4), 2026-11-28.
 # The expected time of a selection from short rows on one thread; method "bitonic" sorts such rows side by side.
 SHORT_ROW_BYTES = 1 << 10  # a row is short if its keys have at most this many bytes [1 << 9, 1 << 10, 1 << 11]
-SHORT_ROW_SECONDS = 1e-8  # seconds of one thread for each short row, whatever its length
+SHORT_ROW_SECONDS = 1e-8  # seconds of one thread for each short row, without those for its values
 SHORT_VALUE_SECONDS = 1.1e-9  # seconds of one thread for each value of a short row
 SHORT_SELECTED_SECONDS = 2e-9  # seconds of one thread for each value selected from a short row
 

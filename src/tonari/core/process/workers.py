@@ -212,7 +212,7 @@ class _Thread(Helper):
             try:
                 work()
             finally:
-                del task, work  # otherwise their objects would stay in memory while the thread waits
+                del task, work  # a task's objects would stay in memory while the thread waits
                 ended.put(None)
             task = self._next() if self._idle else None
 

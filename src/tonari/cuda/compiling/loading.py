@@ -93,7 +93,7 @@ class Loading(Executor):
                 if future.set_running_or_notify_cancel():
                     self._finish(compile, future)
             finally:
-                self._pass_turn()  # `translate` was not called if the kernel was cached or cancelled
+                self._pass_turn()  # if `translate` was not called (kernel cached or cancelled)
 
     def _build(self) -> None:
         while (launcher := self._launchers.get()) is not None:

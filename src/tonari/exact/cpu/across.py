@@ -36,7 +36,7 @@ def plan_across(problem: Problem) -> ExactPlan:
     Raises
     ------
     Unsupported
-        Using each product for both of its rows is impossible or slower.
+        A product of two rows cannot be used for both rows, or this would be slower.
     BudgetExceeded
         Memory is too short for all rows at once.
     """

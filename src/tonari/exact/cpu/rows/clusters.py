@@ -90,12 +90,12 @@ class Clusters:
         self.sketch = self._by_place(rows, order)
 
     def near(self, queries: npt.NDArray[Any]) -> Near:
-        """Return, for each query, its sketch and the middle position of its nearest cluster."""
+        """Return, for each query, the middle position of its nearest cluster, and its coordinates in the form."""
         rows = self._rows(queries)
         return Near(self.middles[self._nearest(rows, self._centres)], rows)
 
     def of_points(self) -> Near:
-        """Return the position of each point in the order of clusters, and its sketch."""
+        """Return the position of each point in the order of clusters, and the point's column of `sketch`."""
         return Near(np.arange(len(self.order)), np.ascontiguousarray(self.sketch.T))
 
     def _by_place(self, rows: Sketch, order: Numbers) -> Sketch:

@@ -326,7 +326,7 @@ def _contracted_seconds(plan: ExactPlan, asked: int, seen: Seen, columns: int, l
 
 
 def _look_seconds(plan: ExactPlan, asked: int, seen: Seen) -> float:
-    """Estimate the seconds that one thread needs to prepare looks, and to search `asked` queries with looks."""
+    """Estimate the seconds of one thread for a search of `asked` queries with looks, and for preparing its rows."""
     if seen.left[LOOKED] > tuning.MOST_LEFT:
         return float("inf")
     part = (LOOKED + tuning.EPILOGUE_COLUMNS) / plan.d + seen.marked(LOOKED)

@@ -83,7 +83,7 @@ class Lowest(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """Lists of the groups whose minimum is at or below each row's threshold, in parts of LEAST_GROUP points.
+    """Lists of each row's groups with a minimum at or below its threshold; parts of LEAST_GROUP points are marked.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Listed(NamedTuple):
 
     @property
     def group(self) -> int:
-        """Points of a part."""
+        """The number of points in a part of a group."""
         return LEAST_GROUP
 
     def lowest(self, width: int) -> tuple[Any, Any]:

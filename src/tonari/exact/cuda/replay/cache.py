@@ -117,7 +117,7 @@ class Graphs:
             return None
 
     def claim(self, key: GraphKey) -> bool:
-        """Return whether the caller shall capture the search of a key: True once, at the second search or later.
+        """Return whether the caller has to capture the search of a key: True once, at the second search or later.
 
         If a claimed key has no graph, its capture is in progress or has failed.
         """

@@ -292,7 +292,7 @@ def _all_begun(order: Sequence[int], begin: Callable[[int, Callable[[], None]], 
         if turn < len(order):
             try:
                 begun[order[turn]] = begin(order[turn], lambda: begin_from(turn + 1))
-            except BaseException as error:  # raised below, because this call is inside the launch of another part
+            except BaseException as error:  # raised at the end: `begin_from` may run inside another part's launch
                 failed.append(error)
 
     begin_from(0)

@@ -31,7 +31,7 @@ _NO_LIMIT = 0x7F61B1E6 | (WIDTH - 1)  # the initial limit, as in the walk: the b
 
 
 class _State(NamedTuple):
-    """The state of all queries between rounds: their lists, in `search`, their limits and their stacks."""
+    """The state of all queries between rounds: the neighbours found so far, in `search`, the limits and the stacks."""
 
     search: TreeSearch
     limits: Any

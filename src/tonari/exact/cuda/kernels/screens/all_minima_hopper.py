@@ -77,7 +77,7 @@ def take_folded(
     sums, offset, thresholds, counts, starts, first_group,
     values_ptr, entries_ptr, room, HALF: gl.constexpr, COLUMNS: gl.constexpr,
 ):  # fmt: skip
-    """Append groups to the lists like :func:`take`, from products that contain the squared lengths of codes."""
+    """Do the same as :func:`take`, from products that already contain the squared lengths of the coded points."""
     lowest = ((offset - largest_parts(sums, COLUMNS, HALF)) * 2).to(gl.float32)
     return append(lowest, thresholds, counts, starts, first_group, values_ptr, entries_ptr, room, COLUMNS)
 

@@ -60,7 +60,7 @@ def write_all(
     lowest, row, present, first_group, groups, minima_ptr, stride,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
-    """Write the minima of a block of points; `first_group` is the index of its first group."""
+    """Write the minima of the groups in a block of points; `first_group` is the index of the block's first group."""
     PARTS: tl.constexpr = COLUMNS // (4 * GROUP)
     group = first_group + tl.arange(0, PARTS)[None, :, None] * 4 + tl.arange(0, 4)[None, None, :]
     at = row[:, None, None].to(tl.int64) * stride + group
