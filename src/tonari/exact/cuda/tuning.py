@@ -257,9 +257,9 @@ NEARBY_ROWS = 32768  # form rows (rows/form.py) in memory at once, each with its
 NEARBY_APART = 2.0  # minimum distance between centres, relative to the distance of a centre's k-th known neighbour
 NEARBY_FARTHEST = 4.0  # maximum distance of a query from its centre, relative to that of its k-th known neighbour
 NEARBY_SHARE = 0.25  # maximum share of the points in a neighbourhood
-# Values are pairs x columns. A neighbourhood must save many, because its search takes some milliseconds.
-NEARBY_VALUES = 1 << 32  # minimum values that a neighbourhood must save if all exact values would be computed
-NEARBY_SCREEN = 1 << 40  # minimum values that a neighbourhood must save if the alternative is a screen of all points
+# A search of a neighbourhood takes some milliseconds, so it must save many values (pairs x columns).
+NEARBY_VALUES = 1 << 32  # minimum number of values to save if otherwise all exact values are computed
+NEARBY_SCREEN = 1 << 40  # minimum number of values to save if otherwise all points are screened
 NEARBY_OF_ROUND = 8  # a round must save this many times the values that a neighbourhood must save
 NEARBY_SAMPLE = 4096  # number of points in the sample of are_inseparable (attempts/retries/nearby.py)
 

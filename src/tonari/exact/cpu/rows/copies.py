@@ -83,7 +83,7 @@ def _share(points: npt.NDArray[Any]) -> float:
 
 
 def _in_runs(points: npt.NDArray[Any], workers: Workers) -> tuple[Numbers, npt.NDArray[np.uint8]]:
-    """Sort row numbers so that copies of a row are adjacent; also return a mask of rows equal to the one before."""
+    """Sort row numbers so that equal rows are adjacent; also return a mask of rows that equal the row before."""
     n = len(points)
     hashes, copies = np.empty(n, np.uint64), np.empty(n, np.uint8)
 

@@ -66,7 +66,7 @@ def choose_contraction(points: Any, form: DeviceForm, k: int, m: int, columns: i
         return None
     covariance = rows.mT @ rows
     found = principal(covariance, most - 1)
-    # Sort the directions, so that the first p - 1 are the principal ones for every p.
+    # Sort the directions by eigenvalue, largest first, so that for every p the first p - 1 are the principal ones.
     turned = torch.linalg.eigh(found.mT @ covariance @ found).eigenvectors
     directions = found @ turned.flip(1)
 

@@ -134,7 +134,7 @@ class Mirror:
     def screened(self, queries: PackedQueries, first: int) -> Mirrored:
         """Screen the next batch, from row `first` on; append its rows to the lists of later points near them."""
         m = len(queries.values)
-        # -1 until all launches succeed, because repeating a batch would append its rows twice
+        # -1, which no batch follows, until all launches succeed: a repeated batch would append its rows twice
         self._next = -1
         here = slice(first, first + m)
         listed = self._screen(queries, first)

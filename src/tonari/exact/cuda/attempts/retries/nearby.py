@@ -103,7 +103,7 @@ class Round:
     sizes: list[tuple[int, int]]
     _places: list[int]  # indices of the centres that have neighbourhoods
     _left: Any  # int64 (rows,): the positions of the round's queries
-    _nearest: Any  # int64 (rows,): the index of each query's centre, -1 for none
+    _nearest: Any  # int64 (rows,): index of the centre to which each query is assigned, -1: none
     _inside: Any  # bool (n, centres): whether a point may be a neighbour of a query assigned to the centre
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:

@@ -123,7 +123,7 @@ def form_of(elements, centre, column, d, mean, varies, factor, METRIC: tl.conste
         x = less_mean(x, column, mean, varies, d)
     form = x * factor[:, None, None]
     fits = (tl.abs(form + 0.5) if INT8 else tl.abs(form)) <= LIMIT  # the range of int8 is -128 to 127
-    if METRIC.degree == 0:  # tiny elements may have large terms, so elements must not underflow
+    if METRIC.degree == 0:  # a term of two tiny elements may be large, as in canberra: none may underflow
         fits = fits & ((x == 0) | (tl.abs(form) >= _NORMAL))
     return tl.where(fits, form, 0.0), ((sound & fits) == 0).to(tl.int32)
 

@@ -85,7 +85,7 @@ def note_kernel(
     segment = tl.arange(0, SEGMENTS)
     count = tl.load(noted_ptr + row * segments + segment, mask=segment < segments, other=0)  # [SEGMENTS]
     end = tl.cumsum(count, 0)
-    # Note i of a row is in the first segment whose end exceeds i; `gap` + i is its offset in the row's segments.
+    # Entry i of a row's list is in the first segment whose end exceeds i, at offset `gap` + i in the row's segments.
     gap = segment * segment_room - (end - count)
     for start in tl.range(0, tl.sum(count, 0), SLOTS):
         entry = start + tl.arange(0, SLOTS)
