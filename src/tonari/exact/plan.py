@@ -21,7 +21,7 @@ from tonari.exact.memory import ELEMENT_BYTES, BlockSizes, Needs, padded, reside
 from tonari.exact.planning.blocks import query_block
 from tonari.exact.precisions import kernel_name, usual_precisions
 
-_PAIR_BYTES = 48  # bytes per pair of a radius search: its position, its value, and whether it is within the radius
+_PAIR_BYTES = 48  # bytes per pair (query, point) of a radius search that computes all exact values
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -53,7 +53,7 @@ PILOT_FROM_SECONDS = 0.4  # minimum seconds of a search with a pilot; it takes 0
 PILOT_QUERIES = 64  # number of sampled rows that a pilot compares with all rows of its sample [32, 64, 128]
 EVEN_ROWS = 512  # rows in the quick test, before the pilot, for points spread evenly in all directions
 EVEN_COLUMNS = 32  # columns of the quick test: principal directions, and the length of the residual
-EVEN = 0.8  # if residuals have at least this share of the squared norms, points spread evenly, and there is no pilot
+EVEN = 0.8  # no pilot if these columns omit at least this share of the squared norms: points then spread evenly
 CONTRACTED_SHARE = 0.9  # maximum time of a search with a contraction or a look, relative to one without [0.8, 0.9, 1.0]
 SCATTERED = 1.8  # factor on the time of refining candidates of contracted rows: original rows are scattered in memory
 MOST_LEFT = 0.02  # maximum share of the points that a look before a screen of all columns may leave [0.01, 0.02, 0.04]
@@ -82,11 +82,11 @@ CENTRED_ROWS = 8_192
 CENTRED_VALUES = 1 << 21
 
 # Case: exact_cpu graph-half-zeros on cpu. Chosen on: an unrecorded machine.
-# The search for copies of rows that no answer can contain.
-COPIES_ROWS = 1024  # number of rows in the sample in which copies are counted first
-COPIES_PAIRS = 1 << 26  # minimum number of pairs (query, point) of a search that counts copies of rows
-LEAST_COPIES = 64  # minimum number of comparisons, on average per row, that leaving out copies must save
-COPIES_ROW_SECONDS = 2e-7  # seconds that one thread needs to decide whether a row is a copy
+# The search for duplicate rows that no answer can contain.
+COPIES_ROWS = 1024  # number of rows in the first sample in which duplicate rows are counted
+COPIES_PAIRS = 1 << 26  # minimum number of pairs (query, point) of a search that counts duplicate rows
+LEAST_COPIES = 64  # minimum number of comparisons, on average per row, that leaving out duplicate rows must save
+COPIES_ROW_SECONDS = 2e-7  # seconds that one thread needs to decide whether a row is a duplicate
 COPIES_TASK = 1 << 14  # rows that a thread hashes or compares in one task
 
 # Case: exact_cpu rows-on-disk on cpu. Chosen on: an EPYC (Zen 4), 2026-11-27.

@@ -30,7 +30,7 @@ class Purpose(enum.IntEnum):
     PROBE = 12  # operands of the test of matrix units
     VERIFIED = 13  # rows of an answer that are compared with the exact answer
     CODES = 14  # the rotation of the directions of codes
-    START = 15  # rows whose true neighbours choose the start of a run of NN-Descent
+    START = 15  # rows whose true neighbours decide how a run of NN-Descent starts
 
 
 def generator(seed: int, purpose: Purpose) -> np.random.Generator:

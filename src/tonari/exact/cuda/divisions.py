@@ -121,7 +121,7 @@ def form_dim_of(overrides: dict[str, Any], problem: Problem) -> int:
     if option == "full":
         return 0
     if option == PILOT:
-        # The plan reserves memory for the largest number of coordinates that a pilot may choose.
+        # A pilot chooses the number when the points are prepared; the plan reserves memory for the largest.
         return largest_form_dim(problem.d)
     whole = type(option) is int or (isinstance(option, str) and option.isdecimal())  # a string from the command line
     columns = int(option) if whole else 0

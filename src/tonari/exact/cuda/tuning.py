@@ -112,7 +112,7 @@ FEW_NEIGHBOURS = 32  # maximum k: all candidates, 512 for this k, are compared w
 # Case: exact_cuda one-query on cuda. Chosen on: H100.
 # Shapes of the programs of the two launches for few queries (kernels/screens/few.py, few_finish.py).
 FEW_BLOCK = 128  # columns of a tile that a program of few.py reads at once: 8 loads of 16 bytes per thread
-FEW_CHUNKS = 64  # number of chunks of minima from which few_finish.py computes a threshold: at least the wanted groups
+FEW_CHUNKS = 64  # number of chunks of minima; the threshold of few_finish.py comes from their lowest minima
 FEW_CHUNK = 32  # candidates whose values one program of few_finish.py computes
 FEW_RANKED = 32  # candidates that few_finish.py compares with all other candidates in one step
 FEW_SCREEN_WARPS = 8  # warps of a program of few.py, the screen
@@ -166,8 +166,8 @@ FORM_SHARE = 0.03  # maximum share of a whole search that a pilot may take
 FORM_WORTH = 0.7  # maximum time of a search with a contraction, relative to a search in all dimensions
 FORM_MOST_LEFT = 512  # maximum candidates of a row; searches can lengthen lists to this size (attempts/contracted.py)
 FORM_NEARLY_ALL = 0.95  # share of the pilot rows that must have at most FORM_MOST_LEFT candidates
-DIRECTIONS_VALUES = 2**25  # maximum number of values in the sample from which directions are computed
-DIRECTIONS_ROWS = 32768  # maximum number of rows in the sample from which directions are computed
+DIRECTIONS_VALUES = 2**25  # maximum number of values in the sample for principal directions
+DIRECTIONS_ROWS = 32768  # maximum number of rows in the sample for principal directions
 ITERATIONS = 8  # iterations that compute directions: they need not have converged
 FORM_ROWS = 16  # rows per program that writes form rows (rows/form.py) or rounds contracted rows
 FORM_WARPS = 4  # warps of a program that writes form rows or rounds contracted rows

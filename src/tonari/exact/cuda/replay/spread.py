@@ -138,7 +138,8 @@ class SpreadSearch(KeptSearch):
                 bounds = list(prepared.bounds)
 
                 def joined() -> Neighbors:
-                    # The join would overwrite its first list, but the lists are joined again if rows were unproved.
+                    # `join` may overwrite the first list, which is needed once more if unproved rows are searched
+                    # again.
                     first, *others = self._lists
                     copy = Neighbors(*(each.clone() for each in first))
                     return join([copy, *others], plan, bounds, self._device, len(queries))

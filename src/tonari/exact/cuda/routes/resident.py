@@ -49,9 +49,9 @@ class PreparedOnce:
         return self.searched.without_data()
 
     def search(self, queries: Any, place: Place, bar: Counter) -> tuple[Neighbors, Report]:
-        """Search among the first copies of rows; return neighbours by their row numbers among all points."""
+        """Search among the points except duplicates that no answer needs; return row numbers among all points."""
         graph = place.self_join and queries is self.points
-        if graph:  # a row that is left out has the same answer as its last kept copy: the first k copies
+        if graph:  # a row left out has the same answer as the last kept row that equals it
             queries, own = self.searched.points, place.own(len(self.first.kept), queries.device)
         else:
             own = self.first.places(place.own(len(queries), queries.device))

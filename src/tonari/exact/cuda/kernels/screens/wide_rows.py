@@ -66,7 +66,7 @@ def after(block, column, width):
 def screen_held_kernel(
     # inputs: the packed rows of the batch, all packed points, and the terms of the rows from row `first` on
     queries, shift_ptr, points, low_ptr, e1_ptr, e2_ptr, norm_ptr, rest_ptr, thresholds_ptr, limits_ptr,
-    # outputs: the lists of the batch's rows, and their notes for points of later batches
+    # outputs: the lists of the batch's rows; the points of later batches to which these rows are near
     values_ptr, entries_ptr, counts_ptr, nearest_ptr, groups_ptr, masks_ptr, noted_ptr,
     # shapes
     first, m, width, segments, room, row_tiles, blocks, blocks_per_program,
