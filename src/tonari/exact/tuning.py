@@ -47,7 +47,7 @@ WITHIN_SHARE = 0.5  # time to compute exact values in a radius search, relative 
 WITHIN_PACKED = 2.5e-5  # maximum seconds of computing all exact values instead of packing points for a screen
 
 # Case: exact_cpu graph-gist-960, search-gist-960 on cpu. Chosen on: an unrecorded machine.
-# Contractions, looks, and the pilot that chooses them.
+# Contractions, comparisons of contracted rows before a screen (looks), and the pilot that chooses them.
 CONTRACT_FROM = 4  # minimum ratio of all columns to contracted ones: contracted float32 is then no larger than int8
 PILOT_FROM_SECONDS = 0.4  # minimum seconds of a search with a pilot; it takes 0.1 s, its quick test 0.01 s [0.2, 0.4]
 PILOT_QUERIES = 64  # number of sampled rows that a pilot compares with all rows of its sample [32, 64, 128]

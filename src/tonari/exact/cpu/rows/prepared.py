@@ -219,7 +219,7 @@ class PreparedPoints:
 
     @property
     def packed_bytes(self) -> int:
-        """Bytes of one packed copy of all points, and of the order and the sketch of these points."""
+        """Bytes of one packed copy of all points, of their order, and of the coordinates by which they were ordered."""
         made = self.__dict__.get("clusters")
         clusters = 0 if made is None else made.order.nbytes + made.sketch.nbytes
         return clusters + sum(part.nbytes for part in self._held[1])

@@ -104,7 +104,7 @@ def near_minima(minima: Any, scores: Any, room: int) -> Near:
 
 
 def near_noted(values: Any, points: Any, counts: Any, thresholds: Any, scores: Any, room: int) -> Near:
-    """Return, for each row of a graph, the points noted by earlier batches with values of at most the row's score.
+    """Return, for each row of a graph, the points listed by earlier batches with values of at most the row's score.
 
     Parameters
     ----------

@@ -74,7 +74,7 @@ def screen_mirrored_kernel(
     norm = tl.load(norm_ptr + first + row, mask=present, other=0.0)
     rest = tl.load(rest_ptr + first + row, mask=present, other=0.0)
     thresholds = tl.load(thresholds_ptr + first + row, mask=present, other=-float("inf"))
-    # A row that can be packed as a point, but not as a query, consists of zeros here. It is noted for all points.
+    # A row that can be packed as a point, but not as a query, consists of zeros here. It is listed for all points.
     low_of_row = tl.load(low_ptr + first + row, mask=present, other=float("inf"))
     low_of_row = tl.where(tl.load(shift_ptr + row, mask=present, other=0.0) < float("inf"), low_of_row, _ALWAYS)
     # A row's lists each consist of `segments` segments, four of which are filled by this program.

@@ -64,7 +64,7 @@ def limits_kernel(
 
 @triton.jit(do_not_specialize=["first", "segments", "segment_room", "room"])
 def note_kernel(
-    # inputs: the notes of kernels/screens/mirrored.py, and the terms of points and rows
+    # inputs: the outputs of kernels/screens/mirrored.py, and the terms of points and rows
     nearest_ptr, groups_ptr, masks_ptr, noted_ptr, thresholds_ptr, norm_ptr, rest_ptr, low_ptr, e1_ptr, e2_ptr,
     # outputs: float32 and int32 [point][room], int32 [point]
     values_ptr, rows_ptr, counts_ptr,
