@@ -60,14 +60,14 @@ MOST_LEFT = 0.02  # maximum share of the points that a look before a screen of a
 EPILOGUE_COLUMNS = 32  # comparing the scores of a tile with thresholds takes as long as products of this many columns
 
 # Case: exact_cpu search-clustered-784, one-query-clustered-784 on cpu. Chosen on: an unrecorded machine.
-# If points are in the order of clusters and a look keeps a share s of them, it keeps about MARKED_COMMON x s of the
-# pairs (query tile, point group). Up to MARKED_SINGLE is added for candidates whose own nearest point is not a
-# candidate.
+# If points are in the order of clusters and a comparison in few columns keeps a share s of them, it keeps about
+# MARKED_COMMON x s of the pairs (query tile, point group). Up to MARKED_SINGLE is added for candidates whose own
+# nearest point is not a candidate.
 MARKED_COMMON = 3
 MARKED_SINGLE = 0.25
 MARKED_PAIRS = 384
 ASKED_ONE_OF = 4  # a pilot determines the nearest other row of every ASKED_ONE_OF-th row in its sample
-BALLS_SHARE = 1 / 8  # time of comparing balls around groups of 4 to 16 points, relative to a look at all points
+BALLS_SHARE = 1 / 8  # time to compare balls around groups of 4 to 16 points, relative to one to compare all points
 CENTRE_ROWS = 16  # rows of the sample per cluster centre [8, 16, 32]
 CENTRE_ROUNDS = 3  # rounds of Lloyd's algorithm that compute the centres [2, 3, 4]
 

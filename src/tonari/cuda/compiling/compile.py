@@ -75,7 +75,7 @@ def compile_together(calls: Collection[Call], progress: ProgressLike = None) -> 
     with contextlib.ExitStack() as stack:
         stack.enter_context(compiling)
         stack.enter_context(binaries_alone())
-        stack.enter_context(collection_off())  # the collector would take a sixth of the time of translation
+        stack.enter_context(collection_off())  # garbage collection would take a sixth of the time of translation
         stack.enter_context(translating())
         pool = Loading(min(default_threads(), len(calls)))
         stack.callback(pool.shutdown)  # even if Ctrl-C interrupts the start of threads

@@ -114,7 +114,8 @@ def arrange_points(
         decided("columns", f"all {d}, after a look at {LOOKED}: {costs}")
         return Arrangement(form, d, contracted.narrowed(LOOKED), _clusters(points, contracted, plan, kept))
     decided("columns", f"{columns}{f', after a look at {look}' if look else ''}: {costs}")
-    # Without a look, every point is screened anyway, and ordering the points by clusters only delays single queries.
+    # An order by clusters lets a first comparison in few columns (a look) rule out whole groups of points. Without one,
+    # every point is screened anyway, and the order would only delay single queries.
     clusters = _clusters(points, contracted, plan, kept) if look or plan.active_rows else None
     return Arrangement(contracted.narrowed(columns), columns, contracted.narrowed(look) if look else None, clusters)
 

@@ -99,7 +99,7 @@ class Listed(NamedTuple):
         return LEAST_GROUP
 
     def lowest(self, width: int) -> tuple[Any, Any]:
-        """Return the marked parts of each row's `width` lowest groups, and a lower bound on scores of other parts."""
+        """Return the marked parts of each row's `width` groups with the lowest minima; bound the scores of others."""
         return choose_groups(self.lists, self.thresholds, width, listed_room(width))
 
     def near(self, scores: Any, room: int) -> Near:

@@ -194,7 +194,7 @@ def contract(
         here = slice(begin, min(begin + block, n))
         z, lengths = _form_rows(rows[here], by.form, by.origin, flags, first + begin)
         along = product_of(z, by.directions)
-        if z.device.type != "meta":  # a rehearsal skips this, because its first use imports modules for seconds
+        if z.device.type != "meta":  # skipped in a rehearsal: the first call takes seconds to import modules
             z.addmm_(along, by.directions.mT, alpha=-1)
         launch(
             round_contracted_kernel,

@@ -221,8 +221,8 @@ def lists_kernel(
 
 @triton.jit(do_not_specialize=["n", "k", "lists_at", "width", "columns_at", "packed_at"])
 def parts_answer_kernel(
-    # inputs; lists_ptr has input lists from `lists_at` on, `width` slots per row, and scratch memory for SIZE pairs per
-    # row from `packed_at` on.
+    # inputs: bits of the values, and lengths of the rows. lists_ptr: lists of `width` slots per row from `lists_at` on;
+    # scratch memory for SIZE pairs per row from `packed_at` on
     values_ptr, lengths_ptr, lists_ptr,
     # outputs
     out_values_ptr, out_columns_ptr, nan_row_ptr,

@@ -17,7 +17,7 @@ from tonari.select.cuda.kernels.registers.tiles import greatest, total
 
 @triton.jit
 def smallest_at_least(numbers, mask, k, most):
-    """Return a limit and the count of numbers under the mask at or below it: at least k and at most `most`.
+    """Return a limit and the count of numbers in `mask` at or below it: at least k and at most `most`.
 
     If equal numbers make that impossible, the limit is the smallest one with at least k numbers at or below it.
     """
