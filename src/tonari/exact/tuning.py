@@ -96,7 +96,7 @@ CODED_READ = 128  # rows of the sample that are copied at once: reading a row ma
 CODED_FROM = 4096  # minimum number of points for a pilot; codes of fewer points take little memory in all columns
 CODED_STEP = 16  # step between the numbers of columns that a pilot compares
 CODED_COLUMNS = 256  # maximum number of columns that a pilot compares, in addition to all columns
-CODED_FAR = 8  # the growth of distances with rank is measured between ranks 1 and CODED_FAR of the sample
+CODED_FAR = 8  # the pilot measures how distances grow from a row's nearest to its CODED_FAR-th nearest sample row
 CODED_ROW_SECONDS = 1e-5  # seconds to read a row of a file: 1e-6 from the page cache, 1e-4 from an SSD
 
 # Not measured by a case, but by hand on two cores.

@@ -29,7 +29,7 @@ from tonari.exact.plan import ExactPlan
 from tonari.exact.report import Report
 
 Some: TypeAlias = slice | npt.NDArray[np.intp]
-Task: TypeAlias = tuple[Some, int, bool]  # a task: rows, the index of a precision, and whether thresholds are sampled
+Task: TypeAlias = tuple[Some, int, bool]  # rows to search, the index of a precision, and whether thresholds are sampled
 
 
 _RETRY, _RESAMPLE = 1, 2  # values of RowStatus in native/exact/row_states.hpp, where 0 is a finished row

@@ -124,8 +124,8 @@ FEW_REGISTERS = 255  # registers per thread of few_finish.py: programs are few, 
 FEW_SURVEYED = 1024  # maximum number of tiles for FEW_WARPS warps; more tiles are surveyed by twice as many warps
 
 # Case: exact_cuda hard-copies, hard-copies-16 on cuda. Chosen on: an unrecorded machine.
-# The search for copies of rows that no answer can contain (rows/copies.py).
-COPIES_LEFT = 256  # minimum number of rows left unproved by the first level for which copies of points are looked for
+# The search for duplicate rows that no answer can contain (rows/copies.py).
+COPIES_LEFT = 256  # minimum number of rows left unproved by the first level for a search for duplicate points
 COPIES_SECONDS = 0.1  # minimum seconds of a search that first spends a few milliseconds on finding duplicate rows
 COPIED_ROWS = 16  # rows per program that hashes or compares rows
 COPIED_COLUMNS = 64  # columns that a program reads in one step to hash or compare rows

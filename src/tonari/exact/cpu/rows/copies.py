@@ -1,4 +1,4 @@
-"""Find copies of rows that no answer can contain, so that a search can leave them out.
+"""Find duplicate rows that no answer can contain, so that a search can leave them out.
 
 Points at equal distances are ordered by row number. An answer therefore contains at most the first k copies of a row,
 or the first k + 1 if the query may be one of them. Leaving out later copies does not change any answer, but it

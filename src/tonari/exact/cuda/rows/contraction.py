@@ -280,6 +280,7 @@ def with_directions(form: DeviceForm, directions: Any, origin: Any) -> Contracti
         return Contraction(form, directions.contiguous(), origin, origin.new_empty(1))
     identity = torch.eye(count, dtype=torch.float64, device=directions.device)
     apart = torch.linalg.matrix_norm(directions.mT @ directions - identity)
-    # Each of the count^2 inner products has an error of at most (d + 2) w times the lengths of its two columns.
+    # Each of the count^2 inner products of two columns has a rounding error of at most (d + 2) 2^-53 times the product
+    # of their lengths.
     apart = apart * (1 + 2.0**-20) + (1 + apart) * count * (d + count + 16) * 2.0**-52
     return Contraction(form, directions.contiguous(), origin, (apart * (1 + apart))[None])
