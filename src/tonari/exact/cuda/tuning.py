@@ -176,7 +176,7 @@ FORM_COLUMNS = 64  # columns that a program rounds in one step to contract rows
 # Not measured by a case. Candidates were counted by hand, for the 10 nearest of 100,000 rows of SIFT in 64 coordinates.
 # Codes (rows/codes.py). A code of 127 stands for CODE_MARGIN times the smaller of two values: the largest element of a
 # sample, and CODE_FARTHEST times the element that a share CODE_NEARLY_ALL of the sample's rows do not exceed.
-CODE_COLUMNS = (123, 61)  # coordinates of a code of 128 bytes; if memory is short, 64. The others are for the length
+CODE_COLUMNS = (123, 61)  # coordinates in a code of 128 bytes or, if memory is short, 64 bytes; others are its length
 CODE_FARTHEST = 4.0
 CODE_NEARLY_ALL = 0.999
 CODE_MARGIN = 1.25

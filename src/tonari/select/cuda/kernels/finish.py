@@ -1,8 +1,8 @@
 """The last step of a selection: find the k smallest of the at most CAPACITY survivors of each row, in order.
 
-    kth_pair              if there are more than SIZE pairs, bisection keeps at least k and at most SIZE of them, at the
-    front sorting network       of SIZE >= k pairs, a power of two values                from the keys; the row itself
-    is read only for zeros and NaN
+    kth_pair              if there are more than SIZE pairs, bisection keeps at least k and at most SIZE of them
+    sorting network       of SIZE >= k pairs, a power of two
+    values                from the keys; the row itself is read only for zeros and NaN
 
 One program per row: CAPACITY pairs in registers as [T, A, V], then SIZE.
 """

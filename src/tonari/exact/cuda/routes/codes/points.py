@@ -60,7 +60,7 @@ class CodedPoints:
             for here, rows in zip(bounds, arriving, strict=True):
                 apart = code_points(rows, self.coding, self.flags, first=here.start, room=whole.part(here))
                 self.farthest = torch.maximum(self.farthest, apart.amax()[None])
-                beyond.append((apart < 0).nonzero()[:, 0] + here.start)
+                beyond.append((apart < 0).nonzero()[:, 0] + here.start)  # waits for the device
         self.host = HostRows(points, device)
         decided("rows", f"read {'by the device' if self.host.is_mapped else 'by the CPU'}, from host memory")
         self.beyond = torch.cat(beyond).to(torch.int32)
