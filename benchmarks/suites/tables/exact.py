@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ...harness.peers.cuda import CERTEX, CERTEX_INT8
 from ...harness.report.cells import (
     against,
     against_newest,
@@ -21,7 +22,6 @@ from ...harness.report.cells import (
     text,
     times,
 )
-from ...harness.peers.cuda import CERTEX, CERTEX_INT8
 from ...harness.report.table import Column, Line, Table
 from .. import growth
 from ..exact_cuda import codes
