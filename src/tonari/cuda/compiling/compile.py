@@ -77,7 +77,8 @@ def compile_together(calls: Collection[Call], progress: ProgressLike = None) -> 
         stack.enter_context(collection_off())  # the collector would take a sixth of the time of translation
         stack.enter_context(translating())
         pool = Loading(min(default_threads(), len(calls)))
-        stack.callback(pool.shutdown)  # even if Ctrl-C interrupts the start of threads
+        # After Ctrl-C, which may interrupt the start of threads, wait for the threads that work.
+        stack.push(lambda error, *_: pool.shutdown(wait=error is not None))
         # Triton's mode waits for all futures at its end; the ones that have not begun are cancelled before that.
         stack.enter_context(AsyncCompileMode(pool, ignore_errors=True))
         stack.callback(pool.cancel)
