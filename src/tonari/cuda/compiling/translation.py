@@ -4,7 +4,8 @@ Triton visits the syntax trees of a kernel and of the functions that it calls. A
 which no node ever causes. At each call, it reads the signature of the called function. For each variant of a function,
 it parses the source again. For each tensor, it creates a new object for the shape, and a new name for the type,
 although there are only a few shapes. None of these results change while kernels are compiled together, so this module
-caches them.
+caches them. And Triton translates the body of each loop twice: at first, only to find the variables that the loop
+carries. This module finds them in the syntax tree.
 """
 
 from __future__ import annotations
@@ -128,7 +129,7 @@ def _carries_by_name(module: Any) -> Callable[..., tuple[list[str], list[Any], l
 
 
 def _stored(loop: Any, kinds: Any) -> set[str]:
-    """Return the variables that a loop's body assigns; of its statements, only loops and those of some `kinds` count."""
+    """Return the variables that a loop's body assigns, in statements of some `kinds` and in loops of these."""
     names: set[str] = set()
     for statement in loop.body:
         nested = isinstance(statement, ast.For)
