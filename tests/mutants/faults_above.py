@@ -40,8 +40,8 @@ _API = (
     Fault(
         "api-ids-given-again",
         "src/tonari/api/index/segments/state.py",
-        "return State([], self.next_id, Kind.like(self.sample, self.chosen))",
-        "return State([], 0, Kind.like(self.sample, self.chosen))",
+        "return self.with_parts(balanced([part for part in kept if part.n], make), self.next_id)",
+        "return self.with_parts(balanced([part for part in kept if part.n], make), self.next_id * (len(ids) < self.n))",
         "once all points are removed, new ones get the ids of old ones",
         ("tests/api/index/test_changes.py::test_all_points_may_go_and_others_come",),
     ),

@@ -18,8 +18,9 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.api.index.coded import CodedRows
+from tonari.api.index.segments.part import Part
 from tonari.api.index.segments.segment import Segment
-from tonari.api.index.segments.sparse_state import SparseState
+from tonari.api.index.segments.sparse_state import SparseSegment, SparseState
 from tonari.api.index.segments.state import State
 from tonari.api.sparse.answers import are_sparse, changed_rows
 from tonari.core.errors import BudgetExceeded, Unsupported
@@ -40,7 +41,7 @@ from tonari.metrics.changes.change import Change, Weights
 from tonari.metrics.definitions import Float64
 from tonari.metrics.radius import limits_of
 from tonari.sparse.dense import compressed
-from tonari.sparse.rows import SparseRows, as_sparse_rows
+from tonari.sparse.rows import SparseRows, as_sparse_rows, no_sparse_rows
 
 Found = TypeVar("Found", Neighbors, RadiusNeighbors)
 
@@ -107,8 +108,10 @@ class IndexBase(Hinted):
         progress: ProgressLike = False,
         chosen: Any = None,
         source: Any = None,
-    ) -> Segment:
+    ) -> Any:
         """Prepare checked rows as a segment, by `method` or else by the method of the Index."""
+        if isinstance(rows, SparseRows):
+            return SparseSegment(rows, self._call, self._change, taken)
         memory = None if self._memory is None else max(1, self._memory - self._copied)
         call = dataclasses.replace(self._call, method=method or self._asked, memory=memory, progress=progress)
         overrides = self._overrides if method is None else None
@@ -132,6 +135,11 @@ class IndexBase(Hinted):
                 "out and do not change the array",
                 least=least,
             ) from error
+
+    def _set_sparse_state(self, rows: SparseRows, ids: npt.NDArray[np.int64], next_id: int) -> None:
+        """Prepare sparse rows as a single segment; the rows must not be changed afterwards."""
+        parts = [Part(self._segment(rows), ids)] if len(rows) else []
+        self._state, self._takes_sparse = SparseState(parts, next_id, no_sparse_rows(rows.d, rows.dtype)), True
 
     def _copy_of(self, rows: Any) -> Any:
         """Copy the points. The copy counts towards `memory`, unless it is in host memory and the Index is on CUDA."""

@@ -93,7 +93,7 @@ class ChangingIndex(IndexBase):
             now = self._state
             assert isinstance(now, SparseState)
             if len(rows):
-                self._state = now.with_rows(rows.owned())
+                self._state = now.with_rows(rows.owned(), self._segment)
         return np.arange(now.next_id, now.next_id + len(rows))
 
     @in_default_floats
@@ -122,11 +122,7 @@ class ChangingIndex(IndexBase):
         with self._updating:
             now = self._state
             now.check_unchanged()
-            gone = checked_ids(ids)
-            if isinstance(now, SparseState):
-                self._state = now.without_ids(gone)
-            else:
-                self._state = now.without_ids(gone, self._segment)
+            self._state = now.without_ids(checked_ids(ids), self._segment)
 
     @in_default_floats
     def compact(self) -> None:
@@ -134,7 +130,7 @@ class ChangingIndex(IndexBase):
         with self._updating:
             now = self._state
             now.check_unchanged()
-            self._state = now.compacted() if isinstance(now, SparseState) else now.compacted(self._segment)
+            self._state = now.compacted(self._segment)
 
 
 def checked_ids(ids: Any) -> npt.NDArray[np.int64]:

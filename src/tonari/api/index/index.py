@@ -17,7 +17,6 @@ from tonari.api.index.keeping import KeptIndex
 from tonari.api.index.radius import RadiusIndex
 from tonari.api.index.search import SearchIndex
 from tonari.api.index.segments.part import Part
-from tonari.api.index.segments.sparse_state import SparseKind, SparseState
 from tonari.api.index.segments.state import State
 from tonari.api.sparse.answers import are_sparse, check_place, checked_metric
 from tonari.core.errors import Unsupported
@@ -208,13 +207,12 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex, KeptIndex):
         if codes != "auto" or overrides:
             name = next(iter(overrides), "codes")
             raise Unsupported(f"{name}: not supported for sparse rows; leave it out")
-        self._copied, self._overrides, self._takes_sparse = 0, {}, True
+        self._copied, self._overrides = 0, {}
         rows = as_sparse_rows(points, "points", sets=self._metric.bits).owned()
         if not len(rows):
             raise ValueError("points: has no rows, expected at least one")
         self.d, self._asked = rows.d, "auto"
-        kind = SparseKind.of(rows, self._call, self._change)
-        self._state = SparseState.of(rows, np.arange(len(rows)), len(rows), kind)
+        self._set_sparse_state(rows, np.arange(len(rows)), len(rows))
 
     def __len__(self) -> int:
         return self._state.n

@@ -15,7 +15,7 @@ from tonari.api.index import coded
 from tonari.api.index.base import IndexBase
 from tonari.api.index.files import dense as index_file
 from tonari.api.index.segments.part import Part
-from tonari.api.index.segments.sparse_state import SparseKind, SparseState
+from tonari.api.index.segments.sparse_state import SparseState
 from tonari.api.index.segments.state import Kind, State
 from tonari.api.sparse.answers import check_place
 from tonari.core.process.compiling import not_compiled
@@ -120,9 +120,8 @@ class KeptIndex(IndexBase):
             points, self._overrides = self._coded.rows, self._coded.overrides
         self._set_call(place_for(self._device, points=points))
         if isinstance(points, SparseRows):
-            self._takes_sparse = True
             check_place("auto", self._device)
-            self._state = SparseState.of(points, ids, next_id, SparseKind.of(points, self._call, self._change))
+            self._set_sparse_state(points, ids, next_id)
         elif len(points):
             self._state = State([Part(self._segment(points, chosen=chosen), ids)], next_id)
         else:

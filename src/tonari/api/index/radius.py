@@ -9,7 +9,6 @@ import numpy as np
 
 from tonari import inputs
 from tonari.api.index.base import IndexBase, kept_of, refuse_streams
-from tonari.api.index.segments.segment import Segment
 from tonari.api.index.segments.sparse_state import SparseState
 from tonari.api.index.segments.state import State
 from tonari.core.process.compiling import not_compiled
@@ -181,6 +180,6 @@ class RadiusIndex(IndexBase):
             if quick is not None:
                 self._keep(now, those.decision, queries, quick)
 
-    def _brute(self, rows: Any, taken: int) -> Segment:
+    def _brute(self, rows: Any, taken: int) -> Any:
         """Prepare removed points as a segment, so that a count can subtract them."""
         return self._segment(rows, taken, by_force(self._base))

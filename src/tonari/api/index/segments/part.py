@@ -12,6 +12,7 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.api.index.segments.segment import Segment
 from tonari.cuda.streams import Written
+from tonari.sparse.rows import SparseRows
 
 Ids = npt.NDArray[np.int64]
 
@@ -22,8 +23,10 @@ class Part:
     `written` is the event on CUDA after which the points are written; searches on other streams wait for it.
     """
 
+    segment: Any  # a Segment, or a SparseSegment
+
     def __init__(
-        self, segment: Segment, ids: Ids | None = None, gone: Ids | None = None, written: Written | None = None
+        self, segment: Any, ids: Ids | None = None, gone: Ids | None = None, written: Written | None = None
     ) -> None:
         self.segment, self._ids, self.written = segment, ids, written
         self.gone = np.empty(0, np.int64) if gone is None else gone
@@ -73,6 +76,15 @@ class Part:
         """The row numbers of the points that are not removed."""
         return np.delete(np.arange(self.segment.n), self.gone)
 
+    @cached_property
+    def mask_left(self) -> npt.NDArray[np.bool_] | None:
+        """A mask of the points that are not removed; None if no point was removed."""
+        if not len(self.gone):
+            return None
+        mask = np.ones(self.segment.n, bool)
+        mask[self.gone] = False
+        return mask
+
     @property
     def ids_left(self) -> Ids:
         """The ids of points that are not removed."""
@@ -82,7 +94,9 @@ class Part:
     def points_left(self) -> Any:
         """The original points that are not removed."""
         points = self.read().given
-        return inputs.rows_at(points, self.left) if len(self.gone) else points
+        if not len(self.gone):
+            return points
+        return points.take(self.left) if isinstance(points, SparseRows) else inputs.rows_at(points, self.left)
 
     def without(self, rows: Ids) -> Part:
         """Return this part with more of its rows marked as removed."""
@@ -92,4 +106,5 @@ class Part:
         """Return the segment, and let the current CUDA stream wait until its points are written."""
         if self.written is not None:
             self.written.read()
-        return self.segment
+        segment: Segment = self.segment
+        return segment

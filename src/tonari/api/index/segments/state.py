@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,9 @@ from tonari.filters.scope import on_host
 from tonari.filters.shared import SharedMask
 from tonari.methods.call import Call
 from tonari.methods.repeated import Kept, Key
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 T = TypeVar("T")
 
@@ -52,21 +55,63 @@ class Kind(NamedTuple):
         return cls(np.zeros(shape, points.dtype) if isinstance(points, np.ndarray) else points.new_zeros(shape), chosen)
 
 
-class State:
-    """All parts of an Index, and the id that the next point gets.
+class Parts:
+    """The parts of an Index of dense or sparse rows, and the id that the next point gets; updates make new ones."""
+
+    def __init__(self, parts: Sequence[Part], next_id: int) -> None:
+        self.parts, self.next_id = tuple(parts), next_id
+        self.n: int = sum(part.n for part in self.parts)
+        self.kept: dict[Key, Kept] = {}  # functions that answer repeated searches of this state
+
+    def with_parts(self, parts: Sequence[Part], next_id: int) -> Self:
+        """Return a state of the same kind with other parts."""
+        raise NotImplementedError
+
+    @cached_property
+    def ids(self) -> Ids:
+        """The ids of the points, ascending, in an array that cannot be written to."""
+        ids = np.concatenate([np.empty(0, np.int64), *(part.ids_left for part in self.parts)])
+        ids.setflags(write=False)
+        return ids
+
+    def with_rows(self, points: Any, make: Make) -> Self:
+        """Return a state with further points: checked rows, which must not be changed afterwards."""
+        ids = np.arange(self.next_id, self.next_id + len(points))
+        return self.with_parts(balanced([*self.parts, (points, ids)], make), self.next_id + len(points))
+
+    def without_ids(self, ids: Ids, make: Make) -> Self:
+        """Return a state without the points `ids`; raise ValueError for an id that is absent."""
+        rows = [part.rows_of(ids) for part in self.parts]
+        _refuse_absent(ids, rows, self.next_id)
+        if not len(ids):
+            return self
+        kept = [part.without(here[here >= 0]) for part, here in zip(self.parts, rows, strict=True)]
+        return self.with_parts(balanced([part for part in kept if part.n], make), self.next_id)
+
+    def compacted(self, make: Make) -> Self:
+        """Return a state with all points packed as one segment; this state if it is one already."""
+        if not self.parts or (len(self.parts) == 1 and not len(self.parts[0].gone)):
+            return self
+        return self.with_parts([packed_together(self.parts, make, 0)], self.next_id)
+
+
+class State(Parts):
+    """The parts of an Index of dense rows.
 
     `only` is the segment of an Index that has a single segment and whose ids are row numbers, so that results need no
     conversion; else None. `kind` is required if there are no parts.
     """
 
     def __init__(self, parts: Sequence[Part], next_id: int, kind: Kind | None = None) -> None:
-        self.parts, self.next_id = tuple(parts), next_id
-        self.n = sum(part.n for part in self.parts)
-        self.only = self.parts[0].segment if len(self.parts) == 1 and self.parts[0].are_rows else None
+        super().__init__(parts, next_id)
+        self.only: Segment | None = self.parts[0].segment if len(self.parts) == 1 and self.parts[0].are_rows else None
         self._kind = kind
-        self.kept: dict[Key, Kept] = {}  # functions that answer repeated searches of this state
         # Copies of some rows of points that are in arrays of the caller, to detect later changes.
         self.unchanged = tuple(part.segment.unchanged for part in self.parts if part.segment.unchanged is not None)
+
+    def with_parts(self, parts: Sequence[Part], next_id: int) -> State:
+        """Return a state of the same kind with other parts."""
+        return State(parts, next_id, None if parts else Kind.like(self.sample, self.chosen))
 
     def check_unchanged(self) -> None:
         """Raise RuntimeError if points in an array of the caller have changed; see :class:`inputs.Unchanged`."""
@@ -76,7 +121,8 @@ class State:
     @property
     def largest(self) -> Segment:
         """The segment with most points."""
-        return max((part.segment for part in self.parts), key=lambda segment: segment.n)
+        largest: Segment = max((part.segment for part in self.parts), key=lambda segment: segment.n)
+        return largest
 
     @property
     def chosen(self) -> tuple[str, int]:
@@ -89,38 +135,9 @@ class State:
         return self.parts[0].segment.given if self._kind is None else self._kind.sample
 
     @cached_property
-    def ids(self) -> Ids:
-        """The ids of all points, ascending."""
-        ids = np.concatenate([np.empty(0, np.int64), *(part.ids_left for part in self.parts)])
-        ids.setflags(write=False)
-        return ids
-
-    @cached_property
     def points(self) -> Any:
         """All original points in ascending order of id."""
         return joined([part.points_left for part in self.parts]) if self.parts else self.sample[:0]
-
-    def with_rows(self, points: Any, make: Make) -> State:
-        """Return a state with further points: checked rows, which must not be changed afterwards."""
-        ids = np.arange(self.next_id, self.next_id + len(points))
-        return State(balanced([*self.parts, (points, ids)], make), self.next_id + len(points))
-
-    def without_ids(self, ids: Ids, make: Make) -> State:
-        """Return a state without the points `ids`; raise ValueError for an id that is absent."""
-        rows = [part.rows_of(ids) for part in self.parts]
-        refuse_absent(ids, rows, self.next_id)
-        if not len(ids):
-            return self
-        kept = [part.without(here[here >= 0]) for part, here in zip(self.parts, rows, strict=True)]
-        if len(ids) == self.n:
-            return State([], self.next_id, Kind.like(self.sample, self.chosen))
-        return State(balanced([part for part in kept if part.n], make), self.next_id)
-
-    def compacted(self, make: Make) -> State:
-        """Return a state with all points packed as one segment; this state if it is one already."""
-        if not self.parts or (len(self.parts) == 1 and not len(self.parts[0].gone)):
-            return self
-        return State([packed_together(self.parts, make, 0)], self.next_id)
 
     def copied(self) -> State:
         """Return a copy that shares the points and the packed data, but not data that is prepared later."""
@@ -217,7 +234,7 @@ class State:
             ) from error
 
 
-def refuse_absent(ids: Ids, rows: Sequence[Ids], next_id: int) -> None:
+def _refuse_absent(ids: Ids, rows: Sequence[Ids], next_id: int) -> None:
     """Raise ValueError for ids that occur twice or are absent.
 
     `rows` has an array for each part of the Index: the row number of each id, or -1 if the part lacks the point.
