@@ -26,7 +26,7 @@ from tonari.filters.arguments import Given, shared_mask
 from tonari.methods import repeated
 from tonari.methods.answer import on_side_of
 from tonari.methods.call import Call
-from tonari.methods.options import Options, SearchOptions, shares
+from tonari.methods.options import FilteredOptions, Options, SearchOptions, shares
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -41,7 +41,7 @@ _JOIN = Verb(lambda points, rows, limits: points.within(rows, limits, points.cal
 @on_given_values(radius_given)
 @on_changed_rows
 @in_one_layout
-@shares(SearchOptions)
+@shares(FilteredOptions)
 def radius_search(
     queries: Any,
     points: Any,
@@ -51,14 +51,8 @@ def radius_search(
     closed: bool = True,
     max_neighbors: int | None = None,
     metric: str | Callable[..., Any] = "euclidean",
-    where: Any = None,
-    exclude: Any = None,
-    query_groups: Any = None,
-    point_groups: Any = None,
-    groups: str | None = None,
-    exclude_within: int | None = None,
     differentiable: bool = False,
-    **shared: Unpack[SearchOptions],
+    **shared: Unpack[FilteredOptions],
 ) -> RadiusNeighbors:
     """Find all points within a radius of every query, exactly.
 
@@ -115,7 +109,7 @@ def radius_search(
     ([0, 2, 5], [0, 1, 1, 0, 2])
     """
     options = Options.of(metric, shared)
-    given = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
+    given = Given.of(shared)
     if are_sparse(queries, points):
         refuse_for_sparse(differentiable=differentiable)
         limit = Radius(radius, min_similarity, closed)
@@ -133,7 +127,7 @@ def radius_search(
 @on_given_values(count_given)
 @on_changed_rows
 @in_one_layout
-@shares(SearchOptions)
+@shares(FilteredOptions)
 def radius_count(
     queries: Any,
     points: Any,
@@ -142,13 +136,7 @@ def radius_count(
     min_similarity: Any = None,
     closed: bool = True,
     metric: str | Callable[..., Any] = "euclidean",
-    where: Any = None,
-    exclude: Any = None,
-    query_groups: Any = None,
-    point_groups: Any = None,
-    groups: str | None = None,
-    exclude_within: int | None = None,
-    **shared: Unpack[SearchOptions],
+    **shared: Unpack[FilteredOptions],
 ) -> Any:
     """Count the points within a radius of every query, exactly.
 
@@ -182,7 +170,7 @@ def radius_count(
     [2, 3, 2]
     """
     options = Options.of(metric, shared)
-    given = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
+    given = Given.of(shared)
     if are_sparse(queries, points):
         return sparse_count(queries, points, Radius(radius, min_similarity, closed), given, options)
     call = Call.of({"queries": queries, "points": points}, options)

@@ -22,7 +22,7 @@ from tonari.methods import repeated
 from tonari.methods.answer import answer, check_plan, on_side_of
 from tonari.methods.call import Call
 from tonari.methods.decision import Decision
-from tonari.methods.options import Options, SearchOptions, shares
+from tonari.methods.options import FilteredOptions, Options, shares
 from tonari.methods.rows.no_queries import none_nearest
 from tonari.methods.rows.points import Points
 
@@ -37,16 +37,10 @@ def search(
     k: int,
     *,
     metric: str | Callable[..., Any] = "euclidean",
-    where: Any = None,
-    exclude: Any = None,
-    query_groups: Any = None,
-    point_groups: Any = None,
-    groups: str | None = None,
-    exclude_within: int | None = None,
     ties: Literal["first"] = "first",
     differentiable: bool = False,
     plan: Plan | None = None,
-    **shared: Unpack[SearchOptions],
+    **shared: Unpack[FilteredOptions],
 ) -> Neighbors: ...
 
 
@@ -57,16 +51,10 @@ def search(
     k: int,
     *,
     metric: str | Callable[..., Any] = "euclidean",
-    where: Any = None,
-    exclude: Any = None,
-    query_groups: Any = None,
-    point_groups: Any = None,
-    groups: str | None = None,
-    exclude_within: int | None = None,
     ties: Literal["all"],
     differentiable: bool = False,
     plan: Plan | None = None,
-    **shared: Unpack[SearchOptions],
+    **shared: Unpack[FilteredOptions],
 ) -> RadiusNeighbors: ...
 
 
@@ -75,23 +63,17 @@ def search(
 @on_given_values(search_given)
 @on_changed_rows
 @in_one_layout
-@shares(SearchOptions)
+@shares(FilteredOptions)
 def search(
     queries: Any,
     points: Any,
     k: int,
     *,
     metric: str | Callable[..., Any] = "euclidean",
-    where: Any = None,
-    exclude: Any = None,
-    query_groups: Any = None,
-    point_groups: Any = None,
-    groups: str | None = None,
-    exclude_within: int | None = None,
     ties: str = "first",
     differentiable: bool = False,
     plan: Plan | None = None,
-    **shared: Unpack[SearchOptions],
+    **shared: Unpack[FilteredOptions],
 ) -> Neighbors | RadiusNeighbors:
     """Find the k nearest points of every query, exactly.
 
@@ -243,7 +225,7 @@ def search(
     [[0.0, 4.498, 8.996]]
     """
     options = Options.of(metric, shared)
-    limits = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
+    limits = Given.of(shared)
     filtered, tied = bool(limits), are_all(ties)
     if are_sparse(queries, points):
         refuse_for_sparse(differentiable=differentiable, plan=plan)

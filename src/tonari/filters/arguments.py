@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +28,11 @@ class Given(NamedTuple):
     groups: Any = None
     batch: Any = None
     exclude_within: Any = None
+
+    @classmethod
+    def of(cls, shared: Mapping[str, Any]) -> Given:
+        """Return the filters among the options of a call, which may have others."""
+        return cls(**{name: shared[name] for name in cls._fields if name in shared}) if shared else NONE
 
     def __bool__(self) -> bool:
         """Return whether any of the arguments is set.
@@ -72,6 +77,9 @@ class Given(NamedTuple):
 mask: mask = np.zeros(n, bool); mask[numbers] = True
         """
         return _rules_of(m, n, self, own=own, noun=noun) if self else None
+
+
+NONE = Given()
 
 
 def _rules_of(m: int, n: int, given: Given, *, own: bool, noun: str) -> Rules:

@@ -212,6 +212,8 @@ class IndexBase(Hinted):
 
     def _rules(self, now: State | SparseState, m: int, given: Given) -> Rules | None:
         """Check the filters of m queries; masks and `point_groups` have one entry for each id, not for each point."""
+        if not given:
+            return None
         self._refuse_codes("filters", "search the array of the rows, tonari.search(queries, points, k, ...)")
         noun = "points" if now.next_id == now.n else f"ids given so far (Index.next_id), of which {now.n} are left"
         return given.rules(m, now.next_id, noun=noun)

@@ -18,7 +18,7 @@ from tonari.core.results.radius_neighbors import RadiusNeighbors, Within, none_w
 from tonari.filters.arguments import Given
 from tonari.methods import repeated
 from tonari.methods.answer import on_side_of
-from tonari.methods.options import ThreadOptions, shares
+from tonari.methods.options import IndexOptions, shares
 from tonari.methods.registry import by_force
 from tonari.methods.repeated import repeating_method
 from tonari.methods.rows.points import DecidedPoints
@@ -34,7 +34,7 @@ class RadiusIndex(IndexBase):
 
     @repeating_method(kept_of)
     @in_default_floats
-    @shares(ThreadOptions)
+    @shares(IndexOptions)
     def radius_search(
         self,
         queries: Any,
@@ -43,12 +43,7 @@ class RadiusIndex(IndexBase):
         min_similarity: Any = None,
         closed: bool = True,
         max_neighbors: int | None = None,
-        where: Any = None,
-        exclude: Any = None,
-        query_groups: Any = None,
-        point_groups: Any = None,
-        groups: str | None = None,
-        **shared: Unpack[ThreadOptions],
+        **shared: Unpack[IndexOptions],
     ) -> RadiusNeighbors:
         """Find all points within a radius of every query; see :func:`tonari.radius_search`.
 
@@ -59,9 +54,7 @@ class RadiusIndex(IndexBase):
         most = None if max_neighbors is None else inputs.check_count(max_neighbors, "max_neighbors")
         now, threads = self._state, inputs.check_threads(shared.get("threads"))
         rows, limits = self._checked(now, queries, radius, min_similarity, closed, threads)
-        rules = None
-        if not (where is exclude is query_groups is point_groups is groups is None):
-            rules = self._rules(now, len(rows), Given(where, exclude, query_groups, point_groups, groups))
+        rules = self._rules(now, len(rows), Given.of(shared))
         if len(rows) and rules is None and most is None and now.only is not None:
             those = now.only.those(threads).decided_within(rows, limits, progress)
             found = those.within(rows, limits, progress)
@@ -74,7 +67,7 @@ class RadiusIndex(IndexBase):
 
     @repeating_method(kept_of)
     @in_default_floats
-    @shares(ThreadOptions)
+    @shares(IndexOptions)
     def radius_count(
         self,
         queries: Any,
@@ -82,12 +75,7 @@ class RadiusIndex(IndexBase):
         *,
         min_similarity: Any = None,
         closed: bool = True,
-        where: Any = None,
-        exclude: Any = None,
-        query_groups: Any = None,
-        point_groups: Any = None,
-        groups: str | None = None,
-        **shared: Unpack[ThreadOptions],
+        **shared: Unpack[IndexOptions],
     ) -> Any:
         """Count the points within a radius of every query; see :func:`tonari.radius_count`.
 
@@ -96,9 +84,7 @@ class RadiusIndex(IndexBase):
         progress = inputs.check_progress(shared.get("progress"))
         now, threads = self._state, inputs.check_threads(shared.get("threads"))
         rows, limits = self._checked(now, queries, radius, min_similarity, closed, threads)
-        rules = None
-        if not (where is exclude is query_groups is point_groups is groups is None):
-            rules = self._rules(now, len(rows), Given(where, exclude, query_groups, point_groups, groups))
+        rules = self._rules(now, len(rows), Given.of(shared))
         if isinstance(now, SparseState):
             counts = now.count(rows, limits, rules, self._asks(threads, progress))
         elif len(rows) and rules is None and now.only is not None:

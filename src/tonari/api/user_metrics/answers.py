@@ -14,7 +14,7 @@ from tonari.core.results.pairs import Pairs, pairs_of
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.core.trail import recording
 from tonari.filters.answers.ties import are_all
-from tonari.filters.arguments import Given, shared_mask
+from tonari.filters.arguments import shared_mask
 from tonari.graph.knn_graph import KNNGraph
 from tonari.graph.lists import Lists
 from tonari.user_metrics.cpu import nearest as by_nearness
@@ -26,18 +26,11 @@ def search_given(
     call: GivenCall,
     k: int,
     *,
-    where: Any = None,
-    exclude: Any = None,
-    query_groups: Any = None,
-    point_groups: Any = None,
-    groups: str | None = None,
-    exclude_within: int | None = None,
     ties: str = "first",
 ) -> Neighbors | RadiusNeighbors:
     """Find the k nearest points of every query; see :func:`tonari.search`."""
     k = inputs.check_k(k, call.values.n, without_self=False)
-    limits = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
-    allowed = call.allowed(limits)
+    allowed = call.allowed()
     found = by_nearness.nearest(
         call.values, k, call.plan(k), allowed=allowed, threads=call.threads, progress=call.progress
     ).found
@@ -52,9 +45,6 @@ def graph_given(
     *,
     symmetric: bool = False,
     include_self: bool = False,
-    where: Any = None,
-    batch: Any = None,
-    exclude_within: int | None = None,
     ties: str = "first",
 ) -> KNNGraph | RadiusNeighbors:
     """Build the graph of the k nearest other points; see :func:`tonari.knn_graph`."""
@@ -63,8 +53,8 @@ def graph_given(
     if tied and include_self:
         raise ValueError("include_self: not with ties='all', whose lists have no column for the point itself")
     k = inputs.check_k(k, values.n - (not include_self), without_self=not include_self)
-    shared_mask(where, values.n)
-    allowed = call.allowed(Given(where=where, batch=batch, exclude_within=exclude_within))
+    shared_mask(call.filters.where, values.n)
+    allowed = call.allowed()
     plan, others = call.plan(k), k - include_self
     with recording("knn_graph", values.n) as record:
         if others:
@@ -108,17 +98,11 @@ def radius_given(
     min_similarity: Any = None,
     closed: Any = True,
     max_neighbors: Any = None,
-    where: Any = None,
-    exclude: Any = None,
-    query_groups: Any = None,
-    point_groups: Any = None,
-    groups: str | None = None,
-    exclude_within: int | None = None,
 ) -> RadiusNeighbors:
     """Find all points within a radius of every query; see :func:`tonari.radius_search`."""
     most = None if max_neighbors is None else inputs.check_count(max_neighbors, "max_neighbors")
     limits = call.limits(radius, min_similarity, closed)
-    allowed = call.allowed(Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within))
+    allowed = call.allowed()
     found = by_radius.within(call.values, limits, call.plan(0), allowed=allowed, progress=call.progress)
     return call.listed(found, most)
 
@@ -129,16 +113,10 @@ def count_given(
     *,
     min_similarity: Any = None,
     closed: Any = True,
-    where: Any = None,
-    exclude: Any = None,
-    query_groups: Any = None,
-    point_groups: Any = None,
-    groups: str | None = None,
-    exclude_within: int | None = None,
 ) -> Any:
     """Count the points within a radius of every query; see :func:`tonari.radius_count`."""
     limits = call.limits(radius, min_similarity, closed)
-    allowed = call.allowed(Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within))
+    allowed = call.allowed()
     counts = by_radius.count(call.values, limits, call.plan(0), allowed=allowed, progress=call.progress)
     return call.handed_back((counts,))[0]
 
@@ -151,16 +129,13 @@ def radius_graph_given(
     min_similarity: Any = None,
     closed: Any = True,
     max_neighbors: Any = None,
-    where: Any = None,
-    batch: Any = None,
-    exclude_within: int | None = None,
 ) -> RadiusNeighbors:
     """Find all other points within a radius of every point; see :func:`tonari.radius_graph`."""
     most = None if max_neighbors is None else inputs.check_count(max_neighbors, "max_neighbors")
     values, limits = call.values, call.limits(radius, min_similarity, closed)
     symmetric = _symmetric(symmetric, values) and bool((limits == limits[:1]).all())
-    shared_mask(where, values.n)
-    allowed = call.allowed(Given(where=where, batch=batch, exclude_within=exclude_within))
+    shared_mask(call.filters.where, values.n)
+    allowed = call.allowed()
     found = by_radius.within(
         *(values, limits, call.plan(0)), own=True, symmetric=symmetric, allowed=allowed, progress=call.progress
     )
@@ -173,13 +148,11 @@ def pairs_given(
     *,
     min_similarity: Any = None,
     closed: Any = True,
-    where: Any = None,
-    exclude_within: int | None = None,
 ) -> Pairs:
     """Find all pairs of points within a radius of each other; see :func:`tonari.pairs`."""
     values = call.values
     limits = call.limits(radius, min_similarity, closed)
-    mask, rule = shared_mask(where, values.n), call.allowed(Given(where=where, exclude_within=exclude_within))
+    mask, rule = shared_mask(call.filters.where, values.n), call.allowed()
 
     def allowed(rows: npt.NDArray[np.int64], others: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         passed = np.ones(rows.shape, bool) if rule is None else rule(rows, others)

@@ -12,6 +12,7 @@ from tonari.core.errors import Unsupported
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors, nearest_of
+from tonari.filters.arguments import NONE as NO_FILTERS
 from tonari.filters.arguments import Given
 from tonari.methods.options import Options
 from tonari.metrics import get_metric
@@ -36,6 +37,7 @@ class GivenCall(NamedTuple):
         The caller's queries, or points in a self-join; results are in their library.
     threads, memory : int, optional
     progress : None, bool or callable(done, total)
+    filters : Given
     """
 
     values: Values
@@ -43,14 +45,11 @@ class GivenCall(NamedTuple):
     threads: int | None
     memory: int | None
     progress: ProgressLike
+    filters: Given
 
     @classmethod
     def of(
-        cls,
-        options: Options,
-        *,
-        points: Any = None,
-        queries: Any = _NONE,
+        cls, options: Options, *, points: Any = None, queries: Any = _NONE, filters: Given = NO_FILTERS
     ) -> GivenCall:
         """Check the arguments that all public functions share; a call without queries is a self-join."""
         metric = options.metric
@@ -76,7 +75,7 @@ class GivenCall(NamedTuple):
             inputs.same_width(rows, base)
             values = FunctionValues(metric, rows, base, name_of_function(metric))
         memory, progress = inputs.parse_memory(options.memory), inputs.check_progress(options.progress)
-        return cls(values, first_rows, threads, memory, progress)
+        return cls(values, first_rows, threads, memory, progress, filters)
 
     def plan(self, k: int) -> GivenPlan:
         """Return the plan of a search for k neighbours, or for all points within a radius if k is 0."""
@@ -87,9 +86,9 @@ class GivenCall(NamedTuple):
         side = inputs.side_of(self.rows, "queries")
         return [inputs.hand_back(part, side) for part in parts]
 
-    def allowed(self, given: Given) -> Allowed | None:
+    def allowed(self) -> Allowed | None:
         """Return a function that says which pairs of a query and a point the filters allow; None without filters."""
-        rules = given.rules(self.values.m, self.values.n)
+        rules = self.filters.rules(self.values.m, self.values.n)
         if rules is None:
             return None
 

@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 from tonari import inputs
 from tonari.api.user_metrics.call import GivenCall
 from tonari.core.errors import Unsupported
+from tonari.filters.arguments import Given
 from tonari.methods.options import Options
 from tonari.metrics.names import PRECOMPUTED, is_function
 
@@ -31,10 +32,11 @@ def is_given(metric: Any) -> bool:
 def on_given_values(answer: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Wrap a public function so that `answer` is called instead if the metric is a function or "precomputed".
 
-    `answer` takes a :class:`GivenCall` and those of the public function's other arguments that it supports. Any other
-    argument with a value other than its default is refused.
+    `answer` takes a :class:`GivenCall`, with the filters, and those of the public function's other arguments that it
+    supports. Any other argument with a value other than its default is refused.
     """
     accepted = set(inspect.signature(answer).parameters) - {"call"}
+    known = accepted | _ROWS | _OPTIONS | set(Given._fields)
 
     def wrap(verb: Callable[P, R]) -> Callable[P, R]:
         signature = inspect.signature(verb)
@@ -49,7 +51,7 @@ def on_given_values(answer: Callable[..., Any]) -> Callable[[Callable[P, R]], Ca
                 return verb(*args, **kwargs)
             arguments = signature.bind(*args, **kwargs).arguments
             for name, value in arguments.items():
-                if name not in accepted | _ROWS | _OPTIONS and value is not defaults[name]:
+                if name not in known and value is not defaults[name]:
                     raise Unsupported(
                         f"{name}: is not supported if metric is a function or 'precomputed'; "
                         f"leave {name} out, or name one of tonari.metrics.METRICS"
@@ -58,7 +60,7 @@ def on_given_values(answer: Callable[..., Any]) -> Callable[[Callable[P, R]], Ca
             inputs.warn_of_dropped(rows, "compute the distances of the pairs that are found in torch")
             options = Options(**{name: value for name, value in arguments.items() if name in _OPTIONS})
             others = {name: value for name, value in arguments.items() if name in accepted}
-            found: R = answer(GivenCall.of(options, **rows), **others)
+            found: R = answer(GivenCall.of(options, **rows, filters=Given.of(arguments)), **others)
             return found
 
         return asking
