@@ -39,7 +39,7 @@ FORMATS = {
     "estimators/answers/blocks.py": "_ENTRY_BYTES",
     "estimators/dbscan.py": "_ROW_BYTES",
     "estimators/local_outlier_factor.py": "_AUTO_OFFSET _TINY _INCORRECT",
-    "estimators/radius_neighbors_classifier.py": "_NAMED",
+    "estimators/classifiers.py": "_NAMED",
     "estimators/settings.py": "_LEAF_SIZE _MOST_JOBS",
     "estimators/answers/votes.py": "_ENTRY_BYTES",
     "user_metrics/plan.py": "_COPIES",
