@@ -1,7 +1,7 @@
 """All points within a radius on the CPU, compared with faiss, scikit-learn and SciPy's cKDTree.
 
 One call of a public function is timed, from arrays to answer; a peer's time includes building its index. The answer is
-proved first: a sample of rows bit for bit against ``tonari.metrics.radius_reference``, and the counts of each peer
+proved first: a sample of rows bit for bit against ``tonari.metrics.reference``, and the counts of each peer
 against ours, except for its rounding. A peer that would take longer than --peer-seconds gets only the first queries;
 the seconds of its call are scaled, as ``rows_timed`` shows. In a case of pairs, tonari finds each pair once, a peer
 twice.
@@ -96,7 +96,7 @@ def counts_of(case: Case, answer: Any) -> Any:
 def prove(case: Case, answer: Any, points: Rows, queries: Rows, radius: float) -> int:
     """Compare a sample of rows with the reference; return its size. Raise WrongAnswer if a bit differs."""
     from tonari.core.results.radius_neighbors import limits_for
-    from tonari.metrics.radius_reference import brute_within
+    from tonari.metrics.reference import brute_within
 
     verb, count = case.parameters["verb"], min(PROVED_ROWS, len(queries))
     rows = np.sort(np.random.default_rng(12345).choice(len(queries), count, replace=False))

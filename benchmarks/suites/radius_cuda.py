@@ -1,7 +1,7 @@
 """Graphs of all points within a radius on a GPU, compared with the graph of the k nearest of the same points.
 
 The time is from float32 tensors on the device to lists on the device, with all steps: building or packing, ordering,
-checks. Some rows are proved bit by bit by ``tonari.metrics.radius_reference``. In all rows, the list within the radius
+checks. Some rows are proved bit by bit by ``tonari.metrics.reference``. In all rows, the list within the radius
 must agree with the graph of the k nearest: the first k entries are equal, and points of that graph beyond the radius
 are not listed. The results are in the file of ``exact_cuda``.
 """
@@ -24,7 +24,7 @@ MILLION = 1_000_000
 FIFTH = 5  # brute force: the radius is the median distance of a point's 5th neighbour
 MEAN = 32  # k-d tree, on points that fill a cube evenly: mean number of neighbours within the radius
 PROVED_ROWS = 16
-PROOF = "bits of tonari.metrics.radius_reference, the k nearest of all rows"
+PROOF = "bits of tonari.metrics.reference, the k nearest of all rows"
 
 
 def points_of(run: Run, case: Case) -> Any:
@@ -68,7 +68,7 @@ def check_lists(found: Any, points: Any, nearest: Any, radius: float) -> int:
     import torch
 
     from tonari.core.results.radius_neighbors import limits_for
-    from tonari.metrics.radius_reference import brute_within
+    from tonari.metrics.reference import brute_within
 
     begins, counts = found.indptr[:-1], found.indptr.diff()
     for column in range(nearest.indices.shape[1]):

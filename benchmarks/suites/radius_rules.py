@@ -2,7 +2,7 @@
 
 One call of a public function is timed, from arrays to counts; "plain" has no rules, and the bar refers to it. "by hand"
 lists everything within the radius and drops forbidden points. All counts are proved by "by hand", whose lists are
-proved for a sample of rows by ``tonari.metrics.radius_reference``. In a ``prepared`` case, an Index is made before the
+proved for a sample of rows by ``tonari.metrics.reference``. In a ``prepared`` case, an Index is made before the
 clock starts. The results are in the file of ``radius``.
 
 A plain count adds the sizes of boxes that are within the radius, without reading their points. A rule that differs by
@@ -107,7 +107,7 @@ def workload(run: Run, case: Case) -> Callable[[], Any]:
 def prove(run: Run, case: Case, counts: Any, by_hand: Any) -> int:
     """Compare all counts with "by hand", and a sample with the reference; raise WrongAnswer if a count differs."""
     from tonari.core.results.radius_neighbors import limits_for
-    from tonari.metrics.radius_reference import brute_within
+    from tonari.metrics.reference import brute_within
 
     points, queries, rule, radius = data_of(run, case)
     rows = np.sort(np.random.default_rng(12345).choice(case.m, min(PROVED_ROWS, case.m), replace=False))

@@ -1586,7 +1586,7 @@ _SHARDS = (
     ),
     Fault(
         "spanning-clusters-of-a-few",
-        "src/tonari/spanning/clusters.py",
+        "src/tonari/spanning/tree.py",
         'if n < options["min_cluster_size"]:',
         'if n <= options["min_cluster_size"]:',
         "as many points as the smallest cluster has are noise, and nothing is asked of fast_hdbscan",

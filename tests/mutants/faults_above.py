@@ -395,7 +395,7 @@ _SPANNING = (
     ),
     Fault(
         "spanning-clusters-unordered",
-        "src/tonari/spanning/linkage.py",
+        "src/tonari/spanning/tree.py",
         "low, high = sorted((top(left), top(right)))",
         "low, high = top(left), top(right)",
         "the larger of two joined clusters may come first",
@@ -883,7 +883,7 @@ _OTHERS = (
     ),
     Fault(
         "filters-ties-of-the-last",
-        "src/tonari/filters/answers/ties.py",
+        "src/tonari/filters/answers/asking.py",
         "distances[:, k] == distances[:, k - 1]",
         "distances[:, k] < distances[:, k - 1]",
         "points at the distance of the k-th are not searched",

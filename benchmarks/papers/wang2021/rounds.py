@@ -53,8 +53,8 @@ def build(
         Exact distances, float32.
     """
     from tonari.cuda.devices import on
+    from tonari.nn_descent.cuda.backend import random_on
     from tonari.nn_descent.cuda.form import form_of
-    from tonari.nn_descent.cuda.random_entries import random_on
     from tonari.nn_descent.papers.cuda.gnnd import descend, lists_of
 
     from .updates import UPDATES

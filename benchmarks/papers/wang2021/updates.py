@@ -15,7 +15,7 @@ import torch
 
 from tonari.cuda.launch import launch
 from tonari.nn_descent.cuda.form import Form
-from tonari.nn_descent.cuda.reverse import reverse_of
+from tonari.nn_descent.cuda.rounds import reverse_of
 from tonari.nn_descent.entries import ID, NEW
 from tonari.nn_descent.papers.cuda.gnnd import Lists, Spinlocks, rows_of_a_program, shape_of
 

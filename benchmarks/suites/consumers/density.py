@@ -1,6 +1,6 @@
 """Lists within a radius, outlier factors and clusters, compared with scikit-learn's, each in its own process.
 
-Our lists are proved on a sample of rows against tonari.metrics.radius_reference, factors by their definition, and
+Our lists are proved on a sample of rows against tonari.metrics.reference, factors by their definition, and
 clusters by the counts of a sample of rows. scikit-learn must find the same lists and labels, and equal factors up to
 rounding.
 """
@@ -134,7 +134,7 @@ def prove_clusters(ours: tuple[Any, ...], points: Any, parameters: dict[str, Any
 
 def within(points: Any, radius: float, rows: Any) -> Any:
     """Return the reference's lists within the radius for `rows`."""
-    from tonari.metrics.radius_reference import brute_within
+    from tonari.metrics.reference import brute_within
 
     return brute_within(points[rows], points, np.full(len(rows), radius))
 

@@ -62,7 +62,7 @@ class Planned:
 
     def __init__(self, run: Run, case: Case, data: DeviceData, **choices: Any) -> None:
         from tonari.methods.registry import method_for
-        from tonari.methods.rows.where import place_for
+        from tonari.methods.rows.place import place_for
 
         self._run, self._case, self._choices = run, case, choices
         self._queries = run.device.values(data.points if case.graph else data.queries)

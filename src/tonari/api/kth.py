@@ -12,7 +12,7 @@ from tonari import inputs
 from tonari.api import tuning
 from tonari.api.sparse.answers import are_sparse, changed_rows, sparse_kth
 from tonari.api.user_metrics.answers import kth_given
-from tonari.api.user_metrics.replacing import on_given_values
+from tonari.api.user_metrics.call import on_given_values
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import Progress
 from tonari.core.results.neighbors import Neighbors

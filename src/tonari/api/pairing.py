@@ -15,7 +15,7 @@ from tonari.api import tuning
 from tonari.api.arguments.changed import on_changed_rows
 from tonari.api.sparse.answers import Radius, SparsePairs, are_sparse
 from tonari.api.user_metrics.answers import pairs_given
-from tonari.api.user_metrics.replacing import on_given_values
+from tonari.api.user_metrics.call import on_given_values
 from tonari.api.within_call import Verb, WithinCall
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import Progress, ProgressLike

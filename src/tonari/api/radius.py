@@ -11,14 +11,14 @@ from tonari.api.arguments.differentiable import carries
 from tonari.api.sparse.answers import (
     Radius,
     are_sparse,
+    in_one_layout,
     refuse_for_sparse,
     sparse_count,
     sparse_radius,
     sparse_radius_graph,
 )
-from tonari.api.sparse.mixed import in_one_layout
 from tonari.api.user_metrics.answers import count_given, radius_given, radius_graph_given
-from tonari.api.user_metrics.replacing import on_given_values
+from tonari.api.user_metrics.call import on_given_values
 from tonari.api.within_call import Verb, WithinCall
 from tonari.core.process.floats import in_default_floats
 from tonari.core.results.radius_neighbors import RadiusNeighbors

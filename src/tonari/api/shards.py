@@ -16,7 +16,7 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.graph.files.directory import LARGEST_MATRIX, open_neighbors
 from tonari.graph.knn_graph import KNNGraph
 from tonari.methods.options import MetricOptions, Options, columns_of, shares
-from tonari.methods.rows.where import may_take_fewer
+from tonari.methods.rows.place import may_take_fewer
 from tonari.metrics import get_metric
 from tonari.metrics.changes.change import Change, change_for
 from tonari.metrics.names import is_own

@@ -26,9 +26,8 @@ from tonari.methods.call import Call
 from tonari.methods.options import Options, SearchOptions, shares
 from tonari.methods.rows.points import Points
 from tonari.spanning.apart import Projections
-from tonari.spanning.boruvka import Bounds, Search, spanning_edges
+from tonari.spanning.boruvka import Bounds, Ids, Search, spanning_edges
 from tonari.spanning.by_tree import MOST_POINTS, spanning_edges_by_tree
-from tonari.spanning.pool import Ids
 from tonari.spanning.tree import SpanningTree, tree_of
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.api.searching import search
-from tonari.api.user_metrics.call import GivenCall
-from tonari.api.user_metrics.replacing import is_given
+from tonari.api.user_metrics.call import GivenCall, is_given
 from tonari.core.errors import Unsupported
 from tonari.core.process.floats import in_default_floats
 from tonari.core.results.neighbors import Neighbors

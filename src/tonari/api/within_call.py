@@ -14,8 +14,7 @@ from tonari.filters.arguments import Given
 from tonari.methods import repeated
 from tonari.methods.call import Call
 from tonari.methods.decision import Decision
-from tonari.methods.rows.no_queries import none_counted, none_within_radius
-from tonari.methods.rows.points import DecidedPoints, Points
+from tonari.methods.rows.points import DecidedPoints, Points, none_counted, none_within_radius
 
 
 class Verb(NamedTuple):

@@ -13,7 +13,7 @@ from sklearn.base import ClusterMixin
 from sklearn.utils.validation import _check_sample_weight
 
 from tonari.api.one_radius import one_radius
-from tonari.api.user_metrics.replacing import is_given
+from tonari.api.user_metrics.call import is_given
 from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.estimators.answers.blocks import Budget
 from tonari.estimators.bases.searching import Searching

@@ -87,7 +87,7 @@ class NnDescentOnCuda(NnDescent):
     def backend(self, points: Any, plan: DescentPlan) -> Backend:
         from tonari.cuda.devices import to_device
         from tonari.nn_descent.cuda.backend import CudaBackend
-        from tonari.nn_descent.papers.cuda.gnnd_backend import GnndBackend
+        from tonari.nn_descent.papers.cuda.gnnd import GnndBackend
 
         backend = GnndBackend if plan.update == GNND else CudaBackend
         return backend(to_device(points, plan.devices[0]), plan)

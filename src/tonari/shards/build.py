@@ -26,8 +26,7 @@ from tonari.nn_descent.report import DescentReport
 from tonari.nn_descent.updates import GNND, PULL
 from tonari.shards.directory.disk import Lock, check_own, full_disk_named, remove_graph
 from tonari.shards.plan import ShardPlan
-from tonari.shards.planning.devices import devices_for_shards
-from tonari.shards.planning.planner import plan_build
+from tonari.shards.planning.planner import devices_for_shards, plan_build
 from tonari.shards.planning.sizes import Sizes
 from tonari.shards.routes.registry import ROUTES
 from tonari.shards.source import Source

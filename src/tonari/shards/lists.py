@@ -171,8 +171,7 @@ def _carried(worker: Worker, found: Neighbors, dtype: np.dtype[Any], named: Call
     If the plan stages rows in page-locked memory, the lists are copied to such memory too: it is reused, whereas the
     first write to new memory takes longer than the copy.
     """
-    from tonari.cuda.copying.collect import Collector
-    from tonari.cuda.copying.staging import empty_on_host
+    from tonari.cuda.copying.staging import Collector, empty_on_host
 
     shape, device = tuple(found.indices.shape), found.indices.device
     locked = worker.job.plan.staged_bytes > 0 and device.type == "cuda"

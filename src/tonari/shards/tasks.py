@@ -32,8 +32,7 @@ from tonari.graph.files.directory import GRAPH, Manifest, value_dtype
 from tonari.methods.answer import checked
 from tonari.methods.call import Call
 from tonari.methods.registry import method_for, search_method
-from tonari.methods.rows.place import Place
-from tonari.methods.rows.where import place_for
+from tonari.methods.rows.place import Place, place_for
 from tonari.metrics import Metric, get_metric
 from tonari.metrics.changes.change import Change
 from tonari.shards.directory.done import Done

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from tonari.core.rows.slices import cut
 from tonari.spanning import tuning
-from tonari.spanning.pool import Ids
+from tonari.spanning.boruvka import Ids
 
 _VALUE_BYTES = 32  # peak memory per coordinate in a block of rows, in bytes, including temporary values
 _LESS = 1 - 1e-6

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.metrics.reference import brute
-from tonari.spanning.pool import Lightest, pairs_of
+from tonari.spanning.boruvka import Lightest, pairs_of
 from tonari.spanning.tree import SpanningTree, tree_of
 
 

@@ -7,13 +7,12 @@ from typing import Any
 from tonari import inputs
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors
+from tonari.filters.answers.asking import nearest_with_ties
 from tonari.filters.answers.nearest import nearest_allowed
-from tonari.filters.answers.ties import nearest_with_ties
 from tonari.filters.arguments import Given
 from tonari.filters.scope import Scope
 from tonari.methods.call import Call
-from tonari.methods.rows.no_queries import none_nearest, none_within_radius, refuse_unsupported
-from tonari.methods.rows.points import Points
+from tonari.methods.rows.points import Points, none_nearest, none_within_radius, refuse_unsupported
 
 
 def refuse_plan(plan: Any) -> None:

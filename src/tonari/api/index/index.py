@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.api.index import coded
 from tonari.api.index.changes import ChangingIndex
-from tonari.api.index.codes import with_codes
+from tonari.api.index.coded import with_codes
 from tonari.api.index.keeping import KeptIndex
 from tonari.api.index.radius import RadiusIndex
 from tonari.api.index.search import SearchIndex
@@ -23,7 +23,7 @@ from tonari.core.errors import Unsupported
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
 from tonari.methods.registry import by_force, check_search_method
-from tonari.methods.rows.where import place_for
+from tonari.methods.rows.place import place_for
 from tonari.metrics import get_metric
 from tonari.metrics.changes.change import change_for
 from tonari.sparse.rows import as_sparse_rows

@@ -20,7 +20,7 @@ from tonari.api.index.segments.state import Kind, State
 from tonari.api.sparse.answers import check_place
 from tonari.core.process.compiling import not_compiled
 from tonari.core.process.floats import in_default_floats
-from tonari.methods.rows.where import place_for
+from tonari.methods.rows.place import place_for
 from tonari.metrics.changes.change import change_of
 from tonari.sparse.rows import SparseRows
 

@@ -23,7 +23,7 @@ from tonari.methods.registry import by_force
 from tonari.methods.repeated import repeating_method
 from tonari.methods.rows.points import DecidedPoints
 from tonari.metrics.radius import limits_of
-from tonari.streams.radius import radius_chunks
+from tonari.streams.searching import radius_chunks
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

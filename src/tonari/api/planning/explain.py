@@ -23,8 +23,8 @@ from tonari.methods.call import Call
 from tonari.methods.decision import Decision
 from tonari.methods.options import Options
 from tonari.methods.registry import NAMES, is_exact, method_for
+from tonari.methods.rows.place import may_take_fewer
 from tonari.methods.rows.points import Points
-from tonari.methods.rows.where import may_take_fewer
 from tonari.metrics import get_metric
 from tonari.metrics.problem import make_problem, usual_dtype
 

@@ -18,7 +18,7 @@ from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors, no_neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors, none_within
 from tonari.core.trail import part
-from tonari.filters.answers.ties import first_and_tied, joined_ties
+from tonari.filters.answers.asking import first_and_tied, joined_ties
 from tonari.filters.rules import Rules
 from tonari.methods.rows.value_range import DIGITS, may_underflow, refusal
 from tonari.metrics import Metric

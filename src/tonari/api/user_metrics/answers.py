@@ -13,7 +13,7 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.pairs import Pairs, pairs_of
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.core.trail import recording
-from tonari.filters.answers.ties import are_all
+from tonari.filters.answers.asking import are_all
 from tonari.filters.arguments import shared_mask
 from tonari.graph.knn_graph import KNNGraph
 from tonari.graph.lists import Lists

@@ -1,8 +1,11 @@
-"""The arguments that public functions share, checked for distances that the caller defines."""
+"""Calls with distances of the caller: public functions hand them over, and the shared arguments are checked once."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +19,7 @@ from tonari.filters.arguments import NONE as NO_FILTERS
 from tonari.filters.arguments import Given
 from tonari.methods.options import Options
 from tonari.metrics import get_metric
-from tonari.metrics.names import name_of_function
+from tonari.metrics.names import PRECOMPUTED, is_function, name_of_function
 from tonari.metrics.radius import limits_of
 from tonari.user_metrics.cpu import within as by_radius
 from tonari.user_metrics.plan import GivenPlan, plan_given
@@ -144,3 +147,57 @@ def _matrix(table: Any, points: Any, *, own: bool) -> npt.NDArray[Any]:
             "points to all points; for other queries use tonari.search(distances, None, k, metric='precomputed')"
         )
     return matrix
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_ROWS, _OPTIONS = frozenset(("queries", "points")), frozenset(Options._fields)
+
+
+def is_given(metric: Any) -> bool:
+    """Whether the caller defines the distances: by a function, or by "precomputed" if rows already contain distances.
+
+    >>> is_given("precomputed"), is_given(lambda a, B: abs(B - a).sum(axis=1)), is_given("euclidean")
+    (True, True, False)
+    """
+    return metric.lower() == PRECOMPUTED if type(metric) is str else is_function(metric)
+
+
+def on_given_values(answer: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Wrap a public function so that `answer` is called instead if the metric is a function or "precomputed".
+
+    `answer` takes a :class:`GivenCall`, with the filters, and those of the public function's other arguments that it
+    supports. Any other argument with a value other than its default is refused.
+    """
+    accepted = set(inspect.signature(answer).parameters) - {"call"}
+    known = accepted | _ROWS | _OPTIONS | set(Given._fields)
+
+    def wrap(verb: Callable[P, R]) -> Callable[P, R]:
+        signature = inspect.signature(verb)
+        defaults = {name: parameter.default for name, parameter in signature.parameters.items()}
+
+        @functools.wraps(verb)
+        def asking(*args: P.args, **kwargs: P.kwargs) -> R:
+            metric = kwargs.get("metric", "euclidean")
+            if not is_given(metric):
+                if "symmetric" in kwargs and inputs.check_flag(kwargs["symmetric"], "symmetric"):
+                    raise ValueError("symmetric: is for functions; all named metrics are symmetric. Leave it out")
+                return verb(*args, **kwargs)
+            arguments = signature.bind(*args, **kwargs).arguments
+            for name, value in arguments.items():
+                if name not in known and value is not defaults[name]:
+                    raise Unsupported(
+                        f"{name}: is not supported if metric is a function or 'precomputed'; "
+                        f"leave {name} out, or name one of tonari.metrics.METRICS"
+                    )
+            rows = {name: value for name, value in arguments.items() if name in _ROWS}
+            inputs.warn_of_dropped(rows, "compute the distances of the pairs that are found in torch")
+            options = Options(**{name: value for name, value in arguments.items() if name in _OPTIONS})
+            others = {name: value for name, value in arguments.items() if name in accepted}
+            found: R = answer(GivenCall.of(options, **rows, filters=Given.of(arguments)), **others)
+            return found
+
+        return asking
+
+    return wrap

@@ -14,8 +14,15 @@ from tonari.api.shards import build_neighbors
 from tonari.api.sparse.answers import are_sparse
 from tonari.cli import _common, _options
 from tonari.cli._directories import names_a_directory, refuse, told
-from tonari.cli._points import Inputs, check_named, id_option, inputs_option
-from tonari.cli._radius import check_radius, min_similarity_option, radius_option
+from tonari.cli._points import (
+    Inputs,
+    check_named,
+    check_radius,
+    id_option,
+    inputs_option,
+    min_similarity_option,
+    radius_option,
+)
 from tonari.core.errors import Unsupported
 from tonari.core.trail import Record, recording
 from tonari.io._common import open_regular, parsing, size_of

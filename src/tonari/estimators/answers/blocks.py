@@ -17,7 +17,7 @@ import numpy.typing as npt
 from tonari.api.index.index import Index
 from tonari.api.radius import radius_count, radius_search
 from tonari.api.searching import search
-from tonari.api.user_metrics.replacing import is_given
+from tonari.api.user_metrics.call import is_given
 from tonari.core.errors import BudgetExceeded
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tonari.api.index.index import Index
 from tonari.api.sparse.answers import are_sparse
-from tonari.api.user_metrics.replacing import is_given
+from tonari.api.user_metrics.call import is_given
 from tonari.core.results.neighbors import Neighbors
 from tonari.estimators.answers.blocks import GivenRows, Rows
 from tonari.estimators.settings import DTYPES, SPARSE_DTYPES, columns_of, method_of, metric_of, searched_by, threads_of

@@ -32,15 +32,19 @@ from tonari.exact.memory import (
 from tonari.exact.overrides import ON_CPU
 from tonari.exact.plan import ExactPlan
 from tonari.exact.planning.blocks import (
+    LOOKED,
     active_rows,
     can_join,
     checked_active,
     checked_sample,
+    contracted_widths,
+    form_dim_of,
+    look_dim_of,
+    pilot_decides,
     point_chunk,
     query_block,
     sample_of,
 )
-from tonari.exact.planning.columns import LOOKED, contracted_widths, form_dim_of, look_dim_of, pilot_decides
 from tonari.exact.precisions import choose_precisions
 from tonari.inputs.overrides import check_overrides
 from tonari.metrics.problem import refuse_metric

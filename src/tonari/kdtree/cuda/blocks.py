@@ -27,8 +27,8 @@ from tonari import inputs
 from tonari.core.process.progress import Counter
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.rows.slices import cut
-from tonari.cuda.copying.collect import Collector
 from tonari.cuda.copying.prefetch import slabs_of
+from tonari.cuda.copying.staging import Collector
 from tonari.cuda.devices import over, to_device
 from tonari.kdtree.cuda.search import TreeSearch, beyond, order_of, order_of_points, walk_in_steps
 from tonari.kdtree.cuda.steps import Steps

@@ -20,8 +20,8 @@ import numpy.typing as npt
 import torch
 
 from tonari.core.rows.slices import cut
-from tonari.cuda.copying.collect import Collector
 from tonari.cuda.copying.prefetch import slabs
+from tonari.cuda.copying.staging import Collector
 from tonari.cuda.devices import on
 from tonari.cuda.streams import Written
 from tonari.kdtree.cuda.build import build_checked

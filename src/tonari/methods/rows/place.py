@@ -1,4 +1,4 @@
-"""The place where a call runs: the CPU, or CUDA devices (place_cuda.py), with the same interface."""
+"""The place where a call runs: the CPU, or CUDA devices (place_cuda.py, imported only there), with one interface."""
 
 from __future__ import annotations
 
@@ -113,3 +113,26 @@ class CpuPlace:
 
     def there(self, x: Any) -> npt.NDArray[Any]:
         return x if isinstance(x, np.ndarray) else np.asarray(inputs.to_host(x))
+
+
+def place_for(device: Any, **arrays: Any) -> Place:
+    """Return the place where a call with this argument `device` and these arrays runs: the CPU, or CUDA devices."""
+    devices = inputs.devices_for(device, **arrays)
+    if not devices:
+        return CpuPlace()
+    from tonari.methods.rows.place_cuda import CudaPlace
+
+    there = {inputs.place_of(x, name) for name, x in arrays.items()} if may_take_fewer(device) else set()
+    if len(there) != 1:  # use all requested devices, since arrays on different devices are not moved
+        return CudaPlace(devices)
+    # The device of the arrays is always used, and therefore put first.
+    return CudaPlace(tuple(sorted(devices, key=lambda name: name not in there)), may_take_fewer=True)
+
+
+def may_take_fewer(device: Any) -> bool:
+    """Return whether the argument `device` lets a method choose how few of the devices to use.
+
+    >>> may_take_fewer("cuda:all"), may_take_fewer(["cuda:0", "cuda:1"])
+    (True, False)
+    """
+    return inputs.parse_device(device) == "cuda:all"

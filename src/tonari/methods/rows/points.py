@@ -1,6 +1,7 @@
 """The points of a call, with the searches of them; every search goes through this module.
 
-A search that was captured as a CUDA graph is replayed. For any other search, a method is chosen and run.
+A search that was captured as a CUDA graph is replayed. For any other search, a method is chosen and run. A call without
+queries needs no plan, preparation or kernel, and its answer is made of NumPy arrays.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.core.errors import Unsupported
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.process.progress import ProgressLike
-from tonari.core.results.neighbors import Neighbors
-from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
+from tonari.core.results.neighbors import Neighbors, no_neighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors, Within, none_within
 from tonari.core.rows.allowed import Allowed
 from tonari.exact.cuda.replay import cache as cuda_graph_cache
 from tonari.exact.cuda.replay.cache import GraphKey
@@ -26,11 +28,43 @@ from tonari.methods.call import Call
 from tonari.methods.decision import Decision
 from tonari.methods.radius import decide_within
 from tonari.methods.registry import by_force, search_method
-from tonari.methods.rows.no_queries import refuse_unsupported
 from tonari.methods.rows.value_range import check_counts, check_far
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+
+def none_nearest(problem: Problem, method: str) -> Neighbors:
+    """Return the result of a search without queries: arrays of shape (0, k).
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem of the same call with a single query.
+    method : str
+        The method that the caller named; if it cannot solve the problem, Unsupported is raised.
+    """
+    refuse_unsupported(problem, method)
+    return no_neighbors(problem.k, problem.n, problem.value_dtype)
+
+
+def none_within_radius(problem: Problem, method: str) -> RadiusNeighbors:
+    """Return the result of a radius search without queries; see :func:`none_nearest`."""
+    refuse_unsupported(problem, method)
+    return none_within(problem.n, problem.value_dtype)
+
+
+def none_counted(problem: Problem, method: str) -> npt.NDArray[np.int64]:
+    """Return the result of a radius count without queries; see :func:`none_nearest`."""
+    refuse_unsupported(problem, method)
+    return np.zeros(0, np.int64)
+
+
+def refuse_unsupported(problem: Problem, method: str) -> None:
+    """Raise Unsupported if the method that the caller named cannot solve a problem."""
+    why_not = None if method == "auto" else search_method(method, problem.device).refuses(problem)
+    if why_not is not None:
+        raise Unsupported(why_not)
 
 
 class Points:

@@ -7,11 +7,67 @@ from typing import Any, NamedTuple
 import torch
 
 from tonari.core.rows.draws import Purpose, derived_seed
+from tonari.cuda.launch import launch
 from tonari.metrics import get_metric
 from tonari.nn_descent import tuning
-from tonari.nn_descent.cuda.form import Form, terms_of
-from tonari.nn_descent.cuda.near_clusters import near_centres
+from tonari.nn_descent.cuda.form import SHORT, Form, step_of, terms_of
+from tonari.nn_descent.memory import cluster_bytes
 from tonari.nn_descent.plan import DescentPlan
+from tonari.nn_descent.planning.planner import MOST_NEAR_ON_CUDA
+
+QUERIES, CENTRES = 64, MOST_NEAR_ON_CUDA // 2  # tile of rows and centres; each column keeps its best two
+
+
+def near_centres(form: Form, centres: Form, count: int, order: Any = None) -> Any:
+    """Find the nearest centres of each row; kernels/near.py explains when one may be missed.
+
+    Parameters
+    ----------
+    form : Form of n points
+    centres : Form
+        The form of the centres for the same metric; only its rows and member terms are used.
+    count : int
+        At most MOST_NEAR_ON_CUDA and the number of centres.
+    order : int64 tensor, optional
+        Row numbers of the rows to search for. Default: all.
+
+    Returns
+    -------
+    int16 or int32 tensor of shape (rows, count)
+        Indices of centres, distinct within a row, nearest first.
+    """
+    from tonari.nn_descent.cuda.kernels.near import near_kernel
+
+    rows, d = form.rows.shape
+    m = rows if order is None else len(order)
+    clusters = len(centres.rows)
+    number = getattr(torch, f"int{8 * cluster_bytes(clusters)}")
+    near = torch.empty((m, count), dtype=number, device=form.rows.device)
+    launch(
+        near_kernel,
+        -(-m // QUERIES),
+        {
+            "rows_ptr": form.rows,
+            "order_ptr": order,
+            "query_terms_ptr": form.query_terms,
+            "centres_ptr": centres.rows,
+            "centre_terms_ptr": centres.member_terms,
+            "near_ptr": near,
+            "rows": m,
+            "centres": clusters,
+            "tile_bits": (-(-clusters // CENTRES)).bit_length(),
+        },
+        constants={
+            "D": d,
+            "STEP": step_of(d) if d <= SHORT else tuning.NEAR_STEP,
+            "ORDERED": order is not None,
+            "QUERIES": QUERIES,
+            "CENTRES": CENTRES,
+            "BEST": count,
+        },
+        warps=tuning.NEAR_WARPS,
+    )
+    return near
 
 
 class Clusters(NamedTuple):

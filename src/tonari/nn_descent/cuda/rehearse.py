@@ -15,10 +15,9 @@ from tonari.core.rows.slices import cut
 from tonari.cuda.compiling.rehearsal import numbers_from, to_visit
 from tonari.exact.cuda.refine.groups import refine_groups
 from tonari.metrics import get_metric
+from tonari.nn_descent.cuda.clusters import near_centres
 from tonari.nn_descent.cuda.form import Form, form_of, terms_of
-from tonari.nn_descent.cuda.near_clusters import near_centres
-from tonari.nn_descent.cuda.reverse import reverse_of
-from tonari.nn_descent.cuda.rounds import Marked, candidates, mark
+from tonari.nn_descent.cuda.rounds import Marked, candidates, mark, reverse_of
 from tonari.nn_descent.cuda.scan import best_of, scan_block
 from tonari.nn_descent.memory import scanned_rows
 from tonari.nn_descent.plan import DescentPlan

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from tonari.core.rows.slices import cut
 from tonari.shards import tuning
-from tonari.shards.routes.centres import Floats, deal
+from tonari.shards.routes.cluster_centres import Floats, deal
 
 
 class Shards(NamedTuple):

@@ -7,8 +7,7 @@ from typing import Any
 
 from tonari.core.process.floats import in_default_floats
 from tonari.shards.routes.cluster_route import CLUSTERS
-from tonari.shards.routes.exact_pairs_route import EXACT_PAIRS
-from tonari.shards.routes.exact_route import EXACT
+from tonari.shards.routes.exact_route import EXACT, EXACT_PAIRS
 from tonari.shards.routes.merge_route import MERGES
 from tonari.shards.tasks import Job, Route, Step, Task, Worker
 

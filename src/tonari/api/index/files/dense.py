@@ -43,7 +43,7 @@ from tonari.io._atomic import atomic
 from tonari.io._common import little, pieces
 from tonari.io.schema import whole
 from tonari.methods.registry import check_search_method
-from tonari.methods.rows.where import place_for
+from tonari.methods.rows.place import place_for
 from tonari.metrics import get_metric
 from tonari.metrics.changes.change import change_of, check_weights
 from tonari.sparse.rows import SparseRows
