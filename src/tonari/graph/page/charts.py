@@ -1,4 +1,4 @@
-"""Charts as inline SVG; style.py sets the colours of their classes."""
+"""Charts as inline SVG; template.py sets the colours of their classes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tonari.graph.statistics import Histogram
 
 WIDTH, HEIGHT = 360, 190
-SHADES = 5  # colours of points on a map; style.py has a class for each
+SHADES = 5  # colours of points on a map; template.py has a class for each
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 12, 10, 34
 _MAP, _EDGE = 360, 8

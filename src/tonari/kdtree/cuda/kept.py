@@ -1,6 +1,6 @@
 """Keep the trees of all slabs of points in host memory between searches.
 
-    points  --build-->  tree  --collect.py-->  host memory      once, in `prepare`, while the next tree is built
+    points  --build-->  tree  --staging.py-->  host memory      once, in `prepare`, while the next tree is built
     host memory  --prefetch.py-->  tree                         in every search, while the previous slab is searched
 
 The tree of a million points in 10 dimensions has 45 MB. Copying it to the device takes 1.1 ms at 40 GB/s; a device
