@@ -1618,7 +1618,7 @@ _SHARDS = (
     ),
     Fault(
         "compat-communities-as-proposed",
-        "src/tonari/compat/sentence_transformers/communities.py",
+        "src/tonari/compat/sentence_transformers/util.py",
         "return sorted(kept, key=len, reverse=True)",
         "return kept",
         "a community that lost members keeps its place before larger ones",

@@ -320,7 +320,7 @@ _COMPAT = (
     ),
     Fault(
         "compat-all-pairs",
-        "src/tonari/compat/sentence_transformers/mining.py",
+        "src/tonari/compat/sentence_transformers/util.py",
         "-scores[first]))][:most]",
         "-scores[first]))]",
         "more pairs than were asked for",
@@ -328,7 +328,7 @@ _COMPAT = (
     ),
     Fault(
         "compat-centre-of-another-community",
-        "src/tonari/compat/sentence_transformers/communities.py",
+        "src/tonari/compat/sentence_transformers/util.py",
         "if taken[centre] or len(free) < least:",
         "if len(free) < least:",
         "a community is found around an embedding of another one",

@@ -20,8 +20,7 @@ from tonari.core.process.floats import in_default_floats
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.filters.answers.asking import are_all
 from tonari.filters.arguments import Given
-from tonari.graph.building.approximate import GraphOptions
-from tonari.graph.building.build import build_allowed, build_lists, refuse_options
+from tonari.graph.building.build import GraphOptions, build_allowed, build_lists, refuse_options
 from tonari.graph.building.changed_rows import on_compared_rows
 from tonari.graph.building.merging import merge_lists
 from tonari.graph.knn_graph import KNNGraph

@@ -24,9 +24,8 @@ from tonari.nn_descent.plan import check_recall, check_seed
 from tonari.nn_descent.planning.planner import RECALL
 from tonari.nn_descent.updates import check_name, refuse_on_cpu
 from tonari.shards.build import Executor, Request, build
-from tonari.shards.changed import ChangedSource
 from tonari.shards.plan import METHODS
-from tonari.shards.source import ArraySource, Source, as_source
+from tonari.shards.source import ArraySource, ChangedSource, Source, as_source
 from tonari.shards.workers.local import LocalExecutor
 from tonari.shards.workers.on_dask import DaskExecutor
 

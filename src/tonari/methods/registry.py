@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 from tonari.bits import plan as bits
 from tonari.core.method import Method, SearchMethod
 from tonari.core.process.caches import cached
-from tonari.exact import overrides as exact
+from tonari.exact import plan as exact
 from tonari.inputs.overrides import Overrides
 from tonari.kdtree import plan as kdtree
 from tonari.metrics import get_metric

@@ -1,4 +1,8 @@
-"""Run rounds until the recall on a sample of rows reaches the target, or is not expected to improve any more."""
+"""Run rounds until the recall on a sample of rows reaches the target, or is not expected to improve any more.
+
+Progress counts work: comparisons per point, with other points or with centres. It depends only on the plan, not on the
+machine or the run; the search for the true neighbours of the measured rows, which every run does once, is not included.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +26,39 @@ from tonari.metrics.recall import Recall, neighbors_recall
 from tonari.nn_descent import tuning
 from tonari.nn_descent.backend import Known
 from tonari.nn_descent.entries import ID
-from tonari.nn_descent.planning.work import expected_work, round_work, start_work
+from tonari.nn_descent.plan import DescentPlan
 from tonari.nn_descent.report import DescentReport, RoundReport
+from tonari.nn_descent.updates import GNND
 
 if TYPE_CHECKING:
     from tonari.nn_descent.backend import Backend, Round
     from tonari.nn_descent.plan import DescentPlan
+
+
+_GNND_ROUNDS = 8  # rounds of a typical run of "gnnd", as in the runs that measured its rates
+
+
+def start_work(plan: DescentPlan) -> float:
+    """Return the number of rows with which a point is compared before the first round: centres and members."""
+    if plan.start != "clusters":
+        return 0.0
+    return plan.n_clusters + plan.n_probe * plan.n / plan.n_clusters
+
+
+def round_work(plan: DescentPlan) -> float:
+    """Return the number of points with which a point is compared in a round: candidates and entries of its list."""
+    if plan.update == GNND:
+        return 6.0 * plan.samples**2  # up to 2 p NEW samples with one another and with up to 2 p OLD ones
+    met = plan.reverse + (plan.n_hubs + plan.reverse) * plan.neighbors_per_hub
+    return float(plan.list_size + min(plan.width, met))
+
+
+def expected_work(plan: DescentPlan) -> float:
+    """Return the number of comparisons per point of a typical run; the seconds of a plan are for this run."""
+    if plan.update == GNND:
+        return start_work(plan) + _GNND_ROUNDS * round_work(plan)
+    return start_work(plan) + plan.light_rounds * round_work(plan.light) + round_work(plan)
+
 
 logger = logging.getLogger("tonari")
 

@@ -29,8 +29,7 @@ from tonari.exact.memory import (
     pilot_bytes,
     within,
 )
-from tonari.exact.overrides import ON_CPU
-from tonari.exact.plan import ExactPlan
+from tonari.exact.plan import ON_CPU, ExactPlan
 from tonari.exact.planning.blocks import (
     LOOKED,
     active_rows,
@@ -59,7 +58,7 @@ def plan_on_cpu(problem: Problem, *, prepared: bool = False, **overrides: Any) -
     prepared : bool
         Whether the points are packed already, so that the search has less work to share among threads.
     **overrides
-        Fields listed in :data:`tonari.exact.overrides.ON_CPU`.
+        Fields listed in :data:`tonari.exact.plan.ON_CPU`.
 
     Raises
     ------

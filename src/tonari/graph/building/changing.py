@@ -25,8 +25,7 @@ from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.core.rows.slices import cut
 from tonari.core.trail import Record, decided, part, recording
 from tonari.graph import tuning
-from tonari.graph.building.approximate import GraphOptions
-from tonari.graph.building.build import build_lists
+from tonari.graph.building.build import GraphOptions, build_lists
 from tonari.graph.building.repair import Ids, nearest_within, search_again, search_plainly
 from tonari.graph.building.sides import check_graph, refuse_filters, refuse_incomplete, refuse_unsupported
 from tonari.graph.lists import Lists

@@ -21,8 +21,7 @@ from tonari.core.process.host_memory import free_host_memory
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import Record, decided, recording
 from tonari.graph import tuning
-from tonari.graph.building.approximate import GraphOptions
-from tonari.graph.building.build import build_lists
+from tonari.graph.building.build import GraphOptions, build_lists
 from tonari.graph.building.sides import OF_ADD, OF_MERGE, Sides, one_after_the_other, refuse_filters, refuse_incomplete
 from tonari.graph.lists import Lists
 from tonari.methods.call import Call

@@ -1,9 +1,9 @@
 """Execute a k-d tree plan on CUDA; the counterpart of :mod:`tonari.exact.cuda.dispatch` for brute force.
 
 Several devices share the queries, and each has the whole tree. If a tree of all points does not fit, each slab of the
-points has its own tree. The slabs are searched one after another (kept.py), and their lists are merged. A tree cannot
-compare values of magnitudes above 2**60. Queries with such a value are answered by brute force. A slab of points with
-such a value has no tree, and all queries search it by brute force.
+points has its own tree. The slabs are searched one after another (prepared.py), and their lists are merged. A tree
+cannot compare values of magnitudes above 2**60. Queries with such a value are answered by brute force. A slab of points
+with such a value has no tree, and all queries search it by brute force.
 """
 
 from __future__ import annotations
