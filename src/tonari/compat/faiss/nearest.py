@@ -1,4 +1,4 @@
-"""Drop-ins for ``faiss.knn`` and ``faiss.normalize_L2``; the number of threads, set by functions with OpenMP's names."""
+"""Drop-ins for ``faiss.knn`` and ``faiss.normalize_L2``; the number of threads, by OpenMP's names."""
 
 from __future__ import annotations
 
