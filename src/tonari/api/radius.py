@@ -9,7 +9,6 @@ from tonari import inputs
 from tonari.api.arguments.changed import on_changed_rows
 from tonari.api.arguments.differentiable import carries
 from tonari.api.sparse.answers import (
-    Radius,
     are_sparse,
     in_one_layout,
     refuse_for_sparse,
@@ -25,7 +24,7 @@ from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.filters.arguments import Given, shared_mask
 from tonari.methods import repeated
 from tonari.methods.answer import on_side_of
-from tonari.methods.call import Call
+from tonari.methods.call import Call, Radius
 from tonari.methods.options import FilteredOptions, Options, SearchOptions, shares
 
 if TYPE_CHECKING:
@@ -108,15 +107,14 @@ def radius_search(
     >>> found.indptr.tolist(), found.indices.tolist()
     ([0, 2, 5], [0, 1, 1, 0, 2])
     """
-    options = Options.of(metric, shared)
+    options, limit = Options.of(metric, shared), Radius(radius, min_similarity, closed)
     given = Given.of(shared)
     if are_sparse(queries, points):
         refuse_for_sparse(differentiable=differentiable)
-        limit = Radius(radius, min_similarity, closed)
         return sparse_radius(queries, points, limit, given, options, max_neighbors=max_neighbors)
     plain = not given and max_neighbors is options.threads is options.memory is None and differentiable is False
     call = Call.of({"queries": queries, "points": points}, options)
-    within = WithinCall.of(call, queries, points, radius, min_similarity, closed)
+    within = WithinCall.of(call, queries, points, limit)
     within = within.decided(_SEARCH if plain else None)
     carry = carries(differentiable, queries, points, call.metric.name)
     return carry(on_side_of(queries, within.found(given, max_neighbors)))
@@ -169,12 +167,12 @@ def radius_count(
     >>> tonari.radius_count(points, points, radius=5.0).tolist()
     [2, 3, 2]
     """
-    options = Options.of(metric, shared)
+    options, limit = Options.of(metric, shared), Radius(radius, min_similarity, closed)
     given = Given.of(shared)
     if are_sparse(queries, points):
-        return sparse_count(queries, points, Radius(radius, min_similarity, closed), given, options)
+        return sparse_count(queries, points, limit, given, options)
     call = Call.of({"queries": queries, "points": points}, options)
-    within = WithinCall.of(call, queries, points, radius, min_similarity, closed)
+    within = WithinCall.of(call, queries, points, limit)
     within = within.decided(_COUNT if not given and options.threads is options.memory is None else None)
     counts = within.counted(given)
     return inputs.hand_back(counts, inputs.side_of(queries, "queries"))
@@ -236,15 +234,14 @@ def radius_graph(
     >>> graph.indptr.tolist(), graph.indices.tolist()
     ([0, 1, 3, 4], [1, 0, 2, 1])
     """
-    options = Options.of(metric, shared)
+    options, limit = Options.of(metric, shared), Radius(radius, min_similarity, closed)
     given = Given(where=where, batch=batch, exclude_within=exclude_within)
     if are_sparse(points):
         refuse_for_sparse(differentiable=differentiable)
-        limit = Radius(radius, min_similarity, closed)
         return sparse_radius_graph(points, limit, given, options, max_neighbors=max_neighbors)
     plain = not given and max_neighbors is options.threads is options.memory is None and differentiable is False
     call = Call.of({"points": points}, options)
-    within = WithinCall.of(call, points, points, radius, min_similarity, closed)
+    within = WithinCall.of(call, points, points, limit)
     within = within.decided(_JOIN if plain else None)
     carry = carries(differentiable, points, points, call.metric.name)
     shared_mask(where, len(within.points))

@@ -12,7 +12,7 @@ from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
 from tonari.filters.answers import asking
 from tonari.filters.arguments import Given
 from tonari.methods import repeated
-from tonari.methods.call import Call
+from tonari.methods.call import Call, Radius
 from tonari.methods.decision import Decision
 from tonari.methods.rows.points import DecidedPoints, Points, none_counted, none_within_radius
 
@@ -56,10 +56,10 @@ class WithinCall(NamedTuple):
     limits: npt.NDArray[Any]
 
     @classmethod
-    def of(cls, call: Call, queries: Any, points: Any, radius: Any, min_similarity: Any, closed: Any) -> WithinCall:
+    def of(cls, call: Call, queries: Any, points: Any, radius: Radius) -> WithinCall:
         """Check the rows and the radii that a caller passed to a public function."""
         rows, base = call.both(queries, points)
-        limits = call.limits(base, rows, radius=radius, min_similarity=min_similarity, closed=closed)
+        limits = call.limits(base, rows, **radius._asdict())
         return cls(rows, Points(base, call), limits)
 
     def decided(self, verb: Verb | None) -> WithinCall:

@@ -6,7 +6,7 @@ import dataclasses
 import sys
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,14 @@ from tonari.methods.rows.place import Place, place_for
 from tonari.metrics import Metric, get_metric
 from tonari.metrics.problem import refuse_changed
 from tonari.metrics.radius import limits_of
+
+
+class Radius(NamedTuple):
+    """The unchecked arguments of a search within a radius; :func:`tonari.radius_search` describes them."""
+
+    radius: Any = None
+    min_similarity: Any = None
+    closed: Any = True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,6 +22,7 @@ from tonari.filters.arguments import Given, shared_mask, window_of
 from tonari.filters.rules import Rules
 from tonari.graph.knn_graph import KNNGraph
 from tonari.graph.lists import Lists
+from tonari.methods.call import Radius
 from tonari.methods.options import Options
 from tonari.metrics import Metric, get_metric
 from tonari.metrics.changes.change import Change
@@ -32,14 +33,6 @@ from tonari.sparse.dense import compressed
 from tonari.sparse.plan import SparsePlan
 from tonari.sparse.plan import refusal as metric_refusal
 from tonari.sparse.rows import Ranking, SparseRows, as_sparse_rows
-
-
-class Radius(NamedTuple):
-    """Three arguments of a radius search, not yet checked."""
-
-    radius: Any
-    min_similarity: Any
-    closed: Any
 
 
 def are_sparse(rows: Any, others: Any = None) -> bool:

@@ -17,7 +17,6 @@ from tonari.filters.answers.asking import are_all
 from tonari.filters.arguments import shared_mask
 from tonari.graph.knn_graph import KNNGraph
 from tonari.graph.lists import Lists
-from tonari.user_metrics.cpu import nearest as by_nearness
 from tonari.user_metrics.cpu import within as by_radius
 from tonari.user_metrics.values import MatrixValues, Values, strip
 
@@ -31,9 +30,7 @@ def search_given(
     """Find the k nearest points of every query; see :func:`tonari.search`."""
     k = inputs.check_k(k, call.values.n, without_self=False)
     allowed = call.allowed()
-    found = by_nearness.nearest(
-        call.values, k, call.plan(k), allowed=allowed, threads=call.threads, progress=call.progress
-    ).found
+    found, _ = call.nearest(k, allowed)
     if are_all(ties):
         return RadiusNeighbors(*call.handed_back(call.with_ties(found, allowed)))
     return Neighbors(*call.handed_back(found))
@@ -58,14 +55,7 @@ def graph_given(
     plan, others = call.plan(k), k - include_self
     with recording("knn_graph", values.n) as record:
         if others:
-            found, own = by_nearness.nearest(
-                *(values, others, plan),
-                own=True,
-                symmetric=symmetric,
-                allowed=allowed,
-                threads=call.threads,
-                progress=call.progress,
-            )
+            found, own = call.nearest(others, allowed, own=True, symmetric=symmetric, plan=plan)
         else:
             places = (slice(i, i + 1) for i in range(values.n))
             own = np.concatenate([strip(values, i, i, 1, own=True)[0] for i in places])
@@ -85,37 +75,27 @@ def kth_given(call: GivenCall, k: int, *, symmetric: bool = False) -> Any:
     """Find the distance of every point to its k-th nearest other point; see :func:`tonari.kth_distance`."""
     values = call.values
     k, symmetric = inputs.check_k(k, values.n - 1, without_self=True), _symmetric(symmetric, values)
-    found, _ = by_nearness.nearest(
-        values, k, call.plan(k), own=True, symmetric=symmetric, threads=call.threads, progress=call.progress
-    )
+    found, _ = call.nearest(k, None, own=True, symmetric=symmetric)
     return call.handed_back((found.distances[:, -1].copy(),))[0]
 
 
 def radius_given(
     call: GivenCall,
-    radius: Any = None,
     *,
-    min_similarity: Any = None,
-    closed: Any = True,
     max_neighbors: Any = None,
 ) -> RadiusNeighbors:
     """Find all points within a radius of every query; see :func:`tonari.radius_search`."""
     most = None if max_neighbors is None else inputs.check_count(max_neighbors, "max_neighbors")
-    limits = call.limits(radius, min_similarity, closed)
+    limits = call.limits()
     allowed = call.allowed()
-    found = by_radius.within(call.values, limits, call.plan(0), allowed=allowed, progress=call.progress)
-    return call.listed(found, most)
+    return call.listed(call.within(limits, allowed), most)
 
 
 def count_given(
     call: GivenCall,
-    radius: Any = None,
-    *,
-    min_similarity: Any = None,
-    closed: Any = True,
 ) -> Any:
     """Count the points within a radius of every query; see :func:`tonari.radius_count`."""
-    limits = call.limits(radius, min_similarity, closed)
+    limits = call.limits()
     allowed = call.allowed()
     counts = by_radius.count(call.values, limits, call.plan(0), allowed=allowed, progress=call.progress)
     return call.handed_back((counts,))[0]
@@ -123,44 +103,32 @@ def count_given(
 
 def radius_graph_given(
     call: GivenCall,
-    radius: Any = None,
     *,
     symmetric: bool = False,
-    min_similarity: Any = None,
-    closed: Any = True,
     max_neighbors: Any = None,
 ) -> RadiusNeighbors:
     """Find all other points within a radius of every point; see :func:`tonari.radius_graph`."""
     most = None if max_neighbors is None else inputs.check_count(max_neighbors, "max_neighbors")
-    values, limits = call.values, call.limits(radius, min_similarity, closed)
-    symmetric = _symmetric(symmetric, values) and bool((limits == limits[:1]).all())
+    values, limits = call.values, call.limits()
+    symmetric = _symmetric(symmetric, values)
     shared_mask(call.filters.where, values.n)
     allowed = call.allowed()
-    found = by_radius.within(
-        *(values, limits, call.plan(0)), own=True, symmetric=symmetric, allowed=allowed, progress=call.progress
-    )
-    return call.listed(found, most)
+    return call.listed(call.within(limits, allowed, own=True, symmetric=symmetric), most)
 
 
 def pairs_given(
     call: GivenCall,
-    radius: Any = None,
-    *,
-    min_similarity: Any = None,
-    closed: Any = True,
 ) -> Pairs:
     """Find all pairs of points within a radius of each other; see :func:`tonari.pairs`."""
     values = call.values
-    limits = call.limits(radius, min_similarity, closed)
+    limits = call.limits()
     mask, rule = shared_mask(call.filters.where, values.n), call.allowed()
 
     def allowed(rows: npt.NDArray[np.int64], others: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         passed = np.ones(rows.shape, bool) if rule is None else rule(rows, others)
         return passed if mask is None else passed & mask.host[rows]
 
-    found = by_radius.within(
-        *(values, limits, call.plan(0)), own=True, later=True, allowed=allowed, progress=call.progress
-    )
+    found = call.within(limits, allowed, own=True, later=True)
     return Pairs(*call.handed_back(pairs_of(found, 0)))
 
 

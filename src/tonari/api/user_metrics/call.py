@@ -17,15 +17,18 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors, nearest_of
 from tonari.filters.arguments import NONE as NO_FILTERS
 from tonari.filters.arguments import Given
+from tonari.methods.call import Radius
 from tonari.methods.options import Options
 from tonari.metrics import get_metric
 from tonari.metrics.names import PRECOMPUTED, is_function, name_of_function
 from tonari.metrics.radius import limits_of
+from tonari.user_metrics.cpu import nearest as by_nearness
 from tonari.user_metrics.cpu import within as by_radius
 from tonari.user_metrics.plan import GivenPlan, plan_given
 from tonari.user_metrics.values import Allowed, FunctionValues, MatrixValues, Values
 
 _METHODS, _DEVICES = ("auto", "exact"), ("auto", "cpu")
+_NO_RADIUS = Radius()
 _NONE: Any = object()  # default of `queries`, which means a self-join
 
 
@@ -41,6 +44,7 @@ class GivenCall(NamedTuple):
     threads, memory : int, optional
     progress : None, bool or callable(done, total)
     filters : Given
+    radius : Radius
     """
 
     values: Values
@@ -49,10 +53,17 @@ class GivenCall(NamedTuple):
     memory: int | None
     progress: ProgressLike
     filters: Given
+    radius: Radius
 
     @classmethod
     def of(
-        cls, options: Options, *, points: Any = None, queries: Any = _NONE, filters: Given = NO_FILTERS
+        cls,
+        options: Options,
+        filters: Given = NO_FILTERS,
+        radius: Radius = _NO_RADIUS,
+        *,
+        points: Any = None,
+        queries: Any = _NONE,
     ) -> GivenCall:
         """Check the arguments that all public functions share; a call without queries is a self-join."""
         metric = options.metric
@@ -78,7 +89,7 @@ class GivenCall(NamedTuple):
             inputs.same_width(rows, base)
             values = FunctionValues(metric, rows, base, name_of_function(metric))
         memory, progress = inputs.parse_memory(options.memory), inputs.check_progress(options.progress)
-        return cls(values, first_rows, threads, memory, progress, filters)
+        return cls(values, first_rows, threads, memory, progress, filters, radius)
 
     def plan(self, k: int) -> GivenPlan:
         """Return the plan of a search for k neighbours, or for all points within a radius if k is 0."""
@@ -100,24 +111,39 @@ class GivenCall(NamedTuple):
 
         return allowed
 
+    def nearest(
+        self,
+        k: int,
+        allowed: Allowed | None,
+        *,
+        own: bool = False,
+        symmetric: bool = False,
+        plan: GivenPlan | None = None,
+    ) -> by_nearness.GivenLists:
+        """Find the k nearest points of every query, by the plan for k or by another; see :mod:`tonari.user_metrics`."""
+        plan = self.plan(k) if plan is None else plan
+        how: dict[str, Any] = {"own": own, "symmetric": symmetric, "allowed": allowed}
+        return by_nearness.nearest(self.values, k, plan, **how, threads=self.threads, progress=self.progress)
+
+    def within(
+        self, limits: Any, allowed: Allowed | None, *, own: bool = False, symmetric: bool = False, later: bool = False
+    ) -> RadiusNeighbors:
+        """Find all points within the limit of each query; distances are computed once only if all limits are equal."""
+        symmetric = symmetric and bool((limits == limits[:1]).all())
+        how: dict[str, Any] = {"own": own, "symmetric": symmetric, "later": later}
+        return by_radius.within(self.values, limits, self.plan(0), **how, allowed=allowed, progress=self.progress)
+
     def with_ties(
         self, found: Neighbors, allowed: Allowed | None, *, own: bool = False, symmetric: bool = False
     ) -> RadiusNeighbors:
         """Return the k nearest points of each query and all others at the k-th distance; distances are recomputed."""
         limits = np.where(found.indices[:, -1] >= 0, found.distances[:, -1], np.inf)
-        symmetric = symmetric and bool((limits == limits[:1]).all())
-        return by_radius.within(
-            *(self.values, limits, self.plan(0)),
-            own=own,
-            symmetric=symmetric,
-            allowed=allowed,
-            progress=self.progress,
-        )
+        return self.within(limits, allowed, own=own, symmetric=symmetric)
 
-    def limits(self, radius: Any, min_similarity: Any, closed: Any) -> npt.NDArray[Any]:
+    def limits(self) -> npt.NDArray[Any]:
         """Return for each query the largest distance within its radius."""
         values, metric = self.values, get_metric(self.values.name)
-        return limits_of(metric, values.m, values.dtype, radius=radius, min_similarity=min_similarity, closed=closed)
+        return limits_of(metric, values.m, values.dtype, **self.radius._asdict())
 
     def listed(self, found: RadiusNeighbors, max_neighbors: Any) -> RadiusNeighbors:
         """Cut radius lists to their nearest `max_neighbors` points, and convert them to the caller's array library."""
@@ -167,11 +193,11 @@ def is_given(metric: Any) -> bool:
 def on_given_values(answer: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Wrap a public function so that `answer` is called instead if the metric is a function or "precomputed".
 
-    `answer` takes a :class:`GivenCall`, with the filters, and those of the public function's other arguments that it
-    supports. Any other argument with a value other than its default is refused.
+    `answer` takes a :class:`GivenCall`, with the filters and the radius, and those of the public function's other
+    arguments that it supports. Any other argument with a value other than its default is refused.
     """
     accepted = set(inspect.signature(answer).parameters) - {"call"}
-    known = accepted | _ROWS | _OPTIONS | set(Given._fields)
+    known = accepted | _ROWS | _OPTIONS | set(Given._fields) | set(Radius._fields)
 
     def wrap(verb: Callable[P, R]) -> Callable[P, R]:
         signature = inspect.signature(verb)
@@ -195,7 +221,8 @@ def on_given_values(answer: Callable[..., Any]) -> Callable[[Callable[P, R]], Ca
             inputs.warn_of_dropped(rows, "compute the distances of the pairs that are found in torch")
             options = Options(**{name: value for name, value in arguments.items() if name in _OPTIONS})
             others = {name: value for name, value in arguments.items() if name in accepted}
-            found: R = answer(GivenCall.of(options, **rows, filters=Given.of(arguments)), **others)
+            radius = Radius(**{name: arguments[name] for name in Radius._fields if name in arguments})
+            found: R = answer(GivenCall.of(options, Given.of(arguments), radius, **rows), **others)
             return found
 
         return asking
