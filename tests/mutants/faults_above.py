@@ -131,8 +131,8 @@ _ESTIMATORS = (
     Fault(
         "estimators-tied-votes",
         "src/tonari/estimators/answers/votes.py",
-        "np.minimum.reduceat(np.where(lost, named.max(), named), first)",
-        "np.maximum.reduceat(np.where(lost, -1, named), first)",
+        "won: Values = np.minimum.reduceat(np.where(lost, named.max(), named), first)",
+        "won: Values = np.maximum.reduceat(np.where(lost, -1, named), first)",
         "of classes with as many votes the last one wins",
         ("tests/estimators/answers/test_votes.py::test_the_winner_has_most_votes",),
     ),
