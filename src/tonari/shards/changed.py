@@ -1,4 +1,4 @@
-"""Points of a metric that compares transformed rows: each range of rows is transformed when it is read."""
+"""Points of a metric that compares transformed rows: every range of rows is transformed when it is read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tonari.shards.source import FileSource, Source
 
 
 class ChangedSource(Source):
-    """The rows of another source, transformed for the base metric of a change; they are float64, in host memory.
+    """The rows of another source, transformed by a change for its base metric: float64 rows in host memory.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class ChangedSource(Source):
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of a transformed row and of the original row.
+        """Total bytes of a transformed row and its original row.
 
         The original row counts as 0 bytes in mapped files, which are read in small pieces.
         """
@@ -76,6 +76,6 @@ class ChangedSource(Source):
         self._origin.check_unchanged()
 
     def _changed(self, rows: Any, begin: int | None, threads: int | None) -> Any:
-        """Transform rows. Messages count rows from the first one; its row number `begin` is part of their name."""
+        """Transform rows; error messages give row numbers of the source, whose row `begin` is the first of these."""
         name = self.name if not begin else f"{self.name}[{begin}:{begin + len(rows)}]"
         return self.change.rows(inputs.to_host(rows), name, threads)

@@ -19,7 +19,7 @@ from tonari.nn_descent.updates import check_name
 
 @dataclass(frozen=True, kw_only=True)
 class GraphOptions:
-    """The arguments of :func:`tonari.knn_graph` that :func:`tonari.search` does not have; they are not checked yet."""
+    """The arguments of :func:`tonari.knn_graph` that :func:`tonari.search` does not have, before they are checked."""
 
     recall: Any = None
     seed: Any = None
@@ -30,7 +30,10 @@ class GraphOptions:
 
 
 def may_miss(method: str, options: GraphOptions) -> bool:
-    """Return whether the call may build an approximate graph; raise ValueError for arguments its method refuses."""
+    """Return whether the call may build an approximate graph.
+
+    Raise ValueError for arguments that its method refuses.
+    """
     recall, seed, start, update = options.recall, options.seed, options.start, options.update
     plan = options.plan
     if plan is not None:
@@ -78,7 +81,10 @@ def choose_or_plan(problem: Problem, rows: Any, method: str, options: GraphOptio
 
 
 def entries_of_start(place: Place, start: Any, n: int) -> Any:
-    """Return the indices in the lists of `start`, on the device of the search; None if `start` is not a graph."""
+    """Return the indices in the neighbour lists of the graph `start`, on the search's device.
+
+    None if `start` is not a graph.
+    """
     if not isinstance(start, Lists):
         return None
     if start.n != n:

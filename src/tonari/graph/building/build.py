@@ -28,9 +28,9 @@ _NO_OPTIONS = GraphOptions()
 
 
 def keep_lists(call: Call, decision: Decision, points: Any, finish: Callable[[Lists], Any]) -> None:
-    """Cache the decision of this call, so that equal later calls build their graph at once.
+    """Cache the decision of this call, so that a later call with equal arguments starts its search at once.
 
-    `finish` turns the lists of such a later graph into the answer of its call.
+    `finish` turns the neighbour lists of the later call into that call's answer, as in :func:`build_lists`.
     """
     lists = repeated.graph_lists(call, decision)
 
@@ -51,8 +51,8 @@ def build_lists(
 ) -> Lists:
     """Find the neighbours of every point among the other points; see :func:`tonari.knn_graph`.
 
-    If `finish` is passed, which turns lists into the answer of the call, the decision for an exact graph on the CPU is
-    cached for equal later calls; see :func:`keep_lists`.
+    If `finish` is passed, a function that turns lists into the graph that the caller receives, the decision for an
+    exact graph on the CPU is cached for later calls with equal arguments; see :func:`keep_lists`.
     """
     started, plan = time.perf_counter(), options.plan
     include_self = inputs.check_flag(options.include_self, "include_self")
@@ -130,7 +130,7 @@ def refuse_options(method: str, options: GraphOptions, what: str) -> None:
 def _refuse_what_a_search_would(those: Points, method: str) -> None:
     """Raise Unsupported if the method does not support the problem.
 
-    A graph whose lists contain only the points themselves is built without a search, which would raise this error.
+    A search would raise this error itself, but a graph whose lists contain only the points themselves needs no search.
     """
     problem = dataclasses.replace(those.problem(those.rows, 1), self_join=True)
     why_not = method_for(method, problem.device).refuses(problem)

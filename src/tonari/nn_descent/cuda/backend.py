@@ -45,7 +45,7 @@ class CudaBackend:
         if not bool((high <= most) & (low >= (0 if nonnegative else -most))):
             inputs.check_values(points, "points", first=0, nonnegative=nonnegative)
         self._order: Any = None
-        self._held = 0  # size of the lists on the device, in bytes
+        self._held = 0  # bytes of the lists on the device
 
     def start(self, kind: str, known: Known | None = None) -> Any:
         size = self.plan.list_size
@@ -59,7 +59,7 @@ class CudaBackend:
             return random_on(self.points.device, self.plan.n, size, self.plan.seed)
 
     def _formed(self) -> Form:
-        """Return the points in the form that the start compares."""
+        """Return the points in the form that the start compares (cuda/form.py)."""
         return form_of(self.points, self.plan.metric)
 
     def _scan(self, size: int, boundary: int | None) -> Any:
@@ -91,7 +91,7 @@ class CudaBackend:
     def exact(self, rows: Any, k: int) -> Neighbors:
         at = torch.from_numpy(np.asarray(rows)).to(self.points.device)
         with on(self.points.device):
-            plan = self.plan  # the packed points of the start are freed: use their memory
+            plan = self.plan  # the memory of the start's packed points is free now
             room = min(truth_bytes(plan), plan.packed_bytes + plan.working_bytes - self._held)
             found = nearest(self.points[at], self.points, min(k + 1, plan.n), plan.metric, room)
         return without_own(found, at, k)

@@ -1,4 +1,4 @@
-"""Exact search for a sample of queries, on tensors of one device."""
+"""Exact search for a sample of queries; all tensors are on one device."""
 
 from __future__ import annotations
 
@@ -23,9 +23,12 @@ from tonari.nn_descent import tuning
 
 
 def nearest(queries: Any, points: Any, k: int, metric: str, memory: int) -> Neighbors:
-    """Find the k nearest points of every query, in order, within `memory` bytes: tensors of shape (m, k)."""
+    """Find the k nearest points of every query, nearest first, within `memory` bytes.
+
+    Return tensors of shape (m, k).
+    """
     n, d = points.shape
-    if is_own(metric):  # a user-defined metric has no known properties that a screen could use
+    if is_own(metric):  # a screen needs a bound on the metric, which is unknown for a user-defined function
         double = torch.float64 in (queries.dtype, points.dtype)
         return Neighbors(*refine_all(queries, points, k, metric=metric, double=double, scratch_bytes=memory))
     problem = make_problem(
@@ -47,9 +50,10 @@ def nearest(queries: Any, points: Any, k: int, metric: str, memory: int) -> Neig
 def plan_nearest(problem: Problem, *, free_bytes: int | None = None) -> CudaPlan:
     """Plan an exact search of a few thousand queries within a budget, with all rows on the device.
 
-    Most of the memory is for minima, one for each query and group of points. If slabs of points are packed one after
-    another, more memory remains for larger batches of queries. The plan with the fewest pairs of a batch and a slab is
-    the fastest. Its batches have equal lengths, because a short last batch would need its own compiled kernels.
+    Most of the memory is for the screen's minima, one for each query and group of points. If slabs of points are packed
+    one after another, more memory remains for larger batches of queries. The plan with the fewest pairs of a batch and
+    a slab is the fastest. Its batches have equal lengths, because a short last batch would need its own compiled
+    kernels.
 
     Parameters
     ----------
@@ -68,7 +72,8 @@ def plan_nearest(problem: Problem, *, free_bytes: int | None = None) -> CudaPlan
     slab = n
     while plans[-1].query_batch < m and slab > tuning.LEAST_SLAB:
         slab = -(-slab // (2 * POINT_TILE)) * POINT_TILE
-        with contextlib.suppress(BudgetExceeded):  # slabs need memory to merge their lists
+        # with several slabs, their lists have to be merged, which takes memory
+        with contextlib.suppress(BudgetExceeded):
             plans.append(plan(route="streamed", point_slab=slab, query_slab=m))
     best = min(plans, key=visits)
     return dataclasses.replace(best, query_batch=-(-m // -(-m // best.query_batch)))

@@ -12,7 +12,8 @@ from tonari.nn_descent.cuda.form import SHORT, Form, step_of
 from tonari.nn_descent.memory import cluster_bytes
 from tonari.nn_descent.planning.planner import MOST_NEAR_ON_CUDA
 
-QUERIES, CENTRES = 64, MOST_NEAR_ON_CUDA // 2  # tile of rows and centres; each column keeps its best two
+# rows and centres per tile; each column of a tile keeps its two nearest centres
+QUERIES, CENTRES = 64, MOST_NEAR_ON_CUDA // 2
 
 
 def near_centres(form: Form, centres: Form, count: int, order: Any = None) -> Any:

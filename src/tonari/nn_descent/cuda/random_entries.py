@@ -8,7 +8,7 @@ import torch
 
 from tonari.nn_descent.entries import MISSING, MIX, NEW
 
-_BLOCK = 1 << 20  # random numbers drawn in one step
+_BLOCK = 1 << 20  # number of random numbers drawn in one step
 _WORD = 2**32 - 1
 
 

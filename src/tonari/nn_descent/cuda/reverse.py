@@ -14,7 +14,7 @@ from tonari.nn_descent.memory import columns_sorted
 
 
 def reverse_of(entries: Any, hubs: int, room: int) -> Any:
-    """Find, for each point, up to `room` points that have it among their first `hubs` entries.
+    """Find, for each point, up to `room` points that list it among their first `hubs` entries.
 
     Parameters
     ----------
@@ -62,8 +62,8 @@ def reverse_of(entries: Any, hubs: int, room: int) -> Any:
 
 
 def _listed(some: Any, points: Any) -> tuple[Any, Any, Any]:
-    """Sort the entries in some columns by id; return the ids, their former positions, and where each id begins."""
-    if some.device.type == "meta":  # a rehearsal: importing what sorting needs takes seconds
+    """Sort the entries in some columns by id; return the ids, the entries' positions, and where each id begins."""
+    if some.device.type == "meta":  # a rehearsal skips the rest, because importing torch's sort takes seconds
         numbers, firsts = (
             torch.empty(count, dtype=torch.int64, device="meta") for count in (some.numel(), len(points))
         )

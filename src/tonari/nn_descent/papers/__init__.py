@@ -1,6 +1,6 @@
 """The rounds of wang2021 on CUDA, used only if a plan has `update="gnnd"`.
 
-cuda/gnnd_backend.py     the steps: a round of its own, and all other steps from nn_descent/cuda/backend.py
+cuda/gnnd_backend.py     the steps: only the round differs from nn_descent/cuda/backend.py
 cuda/gnnd.py             lists with distances                                  cuda/kernels/lists.py
                          own samples, reverse samples, both joined             kernels/sample.py, append.py, join.py
                          samples against each other, proposals                 kernels/cross.py

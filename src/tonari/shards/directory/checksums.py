@@ -33,7 +33,7 @@ def crc32_of(array: npt.NDArray[Any]) -> int:
 
 
 def checksums_beside(arrays: Sequence[npt.NDArray[Any]], work: Callable[[int], object], threads: int) -> list[int]:
-    """Return the checksum of each array, computed while other threads call `work` with the position of each array.
+    """Return the checksum of each array, while other threads call `work(i)` for the position i of each array.
 
     For example, ``work(i)`` writes ``arrays[i]`` to a file. An error of `work` is raised.
     """

@@ -11,9 +11,9 @@ from tonari.shards import tuning
 from tonari.shards.plan import ShardPlan
 from tonari.shards.planning.sizes import Needs, Sizes, most_rows, too_little
 
-_LOCKED = 2  # largest ratio of allocated to requested page-locked memory, since sizes are rounded up to powers of two
-_CENTRE_BYTES = 64  # memory in bytes per coordinate of a centre
-_GAP_BYTES = 64  # memory in bytes per pair of centres, for the distance between them
+_LOCKED = 2  # page-locked memory that is allocated per byte requested, at most: sizes are rounded up to powers of two
+_CENTRE_BYTES = 64  # bytes of memory per coordinate of a centre
+_GAP_BYTES = 64  # bytes of memory per pair of centres, for their distance
 
 
 def clusters(sizes: Sizes, budget: int) -> ShardPlan:
@@ -25,10 +25,11 @@ def clusters(sizes: Sizes, budget: int) -> ShardPlan:
     n, least = sizes.source.n, max(4 * (sizes.k + 1), tuning.LEAST_ROWS)
 
     def needs(rows: int) -> Needs:
-        if not sizes.devices:  # the lists of one shard are written while the next shard is built
+        if not sizes.devices:  # the lists of one shard are written to the disk while the next shard is built
             return Needs(sizes, rows_held=rows, lists_held=rows)
-        # Memory: rows of the current and the next task, and lists in computation, waiting or being written. If several
-        # shards are read together, their rows stay in memory, and each shard's rows are copied from them.
+        # Memory for: rows of the current and of the next task; lists that are being computed, that wait, or that are
+        # being written. If several shards are read in one pass, their rows stay in memory, and the rows of each shard
+        # are copied from them.
         memory = waiting(rows, staged=staged)
         memory["rows_held"] += rows // group if group > 1 else 0
         return Needs(sizes, **memory, lists_held=_LOCKED * 3 * (rows // group))
@@ -56,7 +57,7 @@ def clusters(sizes: Sizes, budget: int) -> ShardPlan:
     rows = (most_at_once(rows) or rows) // group
     shards = max(2, math.ceil(n * tuning.COPIES / (tuning.ROOM * rows)))
     clusters = min(max(tuning.CENTRES[0], tuning.CENTRES_PER_SHARD * shards), tuning.CENTRES[1])
-    if not sizes.devices:  # centres, float64 sums of their rows and buffers take at most half of the memory
+    if not sizes.devices:  # centres, the float64 sums of their rows and buffers take at most half of the memory
         clusters = min(clusters, budget // (_CENTRE_BYTES * sizes.source.d), math.isqrt(budget // _GAP_BYTES))
     plan = sizes.descent(rows)
     block = max(1, min(n, tuning.MOST_BLOCK, rows // sizes.sets))
@@ -80,7 +81,9 @@ def clusters(sizes: Sizes, budget: int) -> ShardPlan:
 
 
 def _shards_at_once(sizes: Sizes, rows: int, least: int) -> int:
-    """Return the number of shards, with `rows` rows in total, that a device reads in one pass over the source.
+    """Return the number of shards that a device reads in one pass over the source.
+
+    `rows` is their total number of rows.
 
     The number is chosen such that building and writing a shard takes about TASK_SECONDS, because a killed build repeats
     the shard that it was building.
@@ -98,7 +101,8 @@ def ggm(sizes: Sizes, budget: int) -> ShardPlan:
     def needs(rows: int, group: int = tuning.MOST_GROUP) -> Needs:
         if not sizes.devices:
             return Needs(sizes, rows_held=2 * rows, lists_held=10 * rows)
-        # Lists of the slabs in two groups, and page-locked lists of three pairs of slabs: computed, waiting and merged.
+        # Lists of the slabs in two groups; page-locked lists of three pairs of slabs: one being computed, one that
+        # waits, and one being merged.
         return Needs(sizes, **waiting(2 * rows, staged=staged), lists_held=(2 * group + _LOCKED * 6) * rows)
 
     def bytes_of(rows: int) -> int:
@@ -109,7 +113,7 @@ def ggm(sizes: Sizes, budget: int) -> ShardPlan:
         plan = sizes.descent(n)
         fields = {"rows": n, "shards": 1, "block": n, "disk_bytes": 3 * sizes.lists_bytes(n), "rows_read": 2 * n}
         return whole.plan("ggm", budget, plan.total_bytes, plan.seconds, **fields)
-    # At least two slabs, each with more than k rows.
+    # Use at least two slabs, each with more than k rows.
     most = min(n, MOST_POINTS) // 2
     staged = True
     rows = most_rows(lambda rows: bytes_of(rows) <= budget, most, least) if n >= 2 * least else 0
@@ -137,11 +141,11 @@ def ggm(sizes: Sizes, budget: int) -> ShardPlan:
 
 
 def _group(sizes: Sizes, shards: int) -> int:
-    """Return the largest number of slabs per group for which all workers have equally many pairs of groups per round.
+    """Return the largest number of slabs per group for which all workers compare equally many pairs per round.
 
     It is 1 if no larger number has this property.
     """
-    if not sizes.devices:  # on the CPU, the budget includes the lists of a group
+    if not sizes.devices:  # on the CPU, the lists of a group count against the budget
         return 1
     for size in range(tuning.MOST_GROUP, 1, -1):
         pairs = -(-shards // size) // 2
@@ -151,5 +155,5 @@ def _group(sizes: Sizes, shards: int) -> int:
 
 
 def waiting(rows: int, *, staged: bool) -> dict[str, int]:
-    """Return, as arguments of :class:`Needs`, the number of rows in memory for the current and the next task."""
+    """Return the numbers of rows in memory for the current and for the next task, as arguments of :class:`Needs`."""
     return {"rows_held": rows, "rows_staged": rows} if staged else {"rows_held": 2 * rows}

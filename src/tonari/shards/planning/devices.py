@@ -8,7 +8,7 @@ from tonari.shards.planning.sizes import Sizes
 
 
 def devices_for_shards(sizes: Sizes, plan: ShardPlan) -> tuple[int, str]:
-    """Return the number of devices with the shortest expected time for the graphs of all shards, and the reason.
+    """Return the number of devices that should build all shards' graphs in the shortest time, and the reason as text.
 
     The devices work in parallel, but one Python process launches the work of all, so a shard takes at least
     SHARED_SECONDS however many devices there are. Other routes than "clusters" use all devices.

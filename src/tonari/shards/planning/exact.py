@@ -32,7 +32,10 @@ def _exact_from_each_side(sizes: Sizes, budget: int) -> ShardPlan:
         return Needs(sizes, rows_held=sizes.sets * (block + rows), lists_held=3 * block)
 
     def engine(rows: int, memory: int) -> Plan | None:
-        """Plan the search for neighbours of one slab's rows in another slab; None if memory is too small."""
+        """Plan the search for the neighbours of one slab's rows in another slab.
+
+        Return None if memory is too small for it.
+        """
         memory -= needs(rows).beside_engine
         try:
             m = min(rows, sizes.asked)

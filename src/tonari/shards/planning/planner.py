@@ -16,7 +16,7 @@ _ROUTES: dict[str, Callable[[Sizes, int], ShardPlan]] = {"exact": exact, "cluste
 
 
 def plan_build(sizes: Sizes, method: str, memory: int | None) -> ShardPlan:
-    """Plan a build; "auto" takes the route with the least expected time.
+    """Plan a build; for "auto", choose the route with the least expected time.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def plan_build(sizes: Sizes, method: str, memory: int | None) -> ShardPlan:
 
 
 def _budget(sizes: Sizes, memory: int | None) -> int:
-    """Return the bytes that a worker may use: memory of its device or, without a device, of the host."""
+    """Return the bytes that a worker may use: of its device's memory or, if it has no device, of host memory."""
     if sizes.devices:
         free = available(sizes.devices)
         return free if memory is None else min(memory, free)

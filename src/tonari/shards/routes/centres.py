@@ -1,4 +1,4 @@
-"""Compute centres by k-means, the distances between centres, and their division into shards of near centres."""
+"""Compute centres by k-means and the distances between them, and group near centres into shards."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tonari.core.rows.draws import Purpose, generator
 from tonari.core.rows.slices import cut
 from tonari.shards import tuning
 
-Floats = npt.NDArray[Any]  # float32, or float64 for points of that dtype
+Floats = npt.NDArray[Any]  # the centres are float64 if the points are, otherwise float32
 Nearest = Callable[[Floats, Floats, int], tuple[npt.NDArray[Any], npt.NDArray[Any]]]
 
 
@@ -44,7 +44,7 @@ def gaps_of(centres: Floats, nearest: Nearest) -> Floats:
 
 
 def deal(centres: Floats, weights: npt.NDArray[np.float64], shards: int) -> npt.NDArray[np.int64]:
-    """Return the shard of each centre, such that near centres share a shard and shards have about equal weights.
+    """Assign each centre to a shard such that near centres share a shard, and all shards have about equal weights.
 
     >>> line = np.arange(6, dtype=np.float32)[:, None]
     >>> sorted(deal(line, np.ones(6), 3).tolist())
@@ -68,7 +68,7 @@ def _halves(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Bisect weighted rows into two parts for `left` and `right` shards, and return the row numbers of each part.
 
-    The weights of the parts are about in the ratio of their shards. The first cut is across the principal axis; each
+    The ratio of the two parts' weights is about `left` to `right`. The first cut is across the principal axis; each
     further cut is across the line between the means of the two parts.
     """
     axis, wanted = _principal_axis(rows, weights), weights.sum() * left / (left + right)
@@ -88,7 +88,7 @@ def _principal_axis(rows: Floats, weights: npt.NDArray[np.float64]) -> Floats:
     axis: Floats = spread[np.square(spread).sum(axis=1).argmax()]
     for _ in range(tuning.AXIS_STEPS):
         length = np.linalg.norm(axis)
-        if length == 0:  # all rows are equal, so any axis will do
+        if length == 0:  # all rows are equal, so any axis is as good
             break
         axis = spread.T @ (spread @ (axis / length))
     return axis

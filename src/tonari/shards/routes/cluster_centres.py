@@ -26,7 +26,8 @@ from tonari.shards.tasks import Worker, in_one_piece
 
 logger = logging.getLogger("tonari")
 
-MEAN_PARTS = ("means", "means-gaps", "many-reaches", "many-centres", "many-rows")  # names of the parts
+# names of the parts that the task "means" writes
+MEAN_PARTS = ("means", "means-gaps", "many-reaches", "many-centres", "many-rows")
 CENTRE_PARTS = ("centres", "gaps", "shards")  # names of the parts that the task "centres" writes
 
 
@@ -79,7 +80,8 @@ def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[Floats, Floa
     centres, gaps, many = _means(worker)
     sample, truth = truth_of(worker, overlap_rows)
     others, places = np.unique(truth.indices.astype(np.int64), return_inverse=True)
-    both = np.union1d(sample, others)  # one read for both: an object may have to compute all rows
+    # one read for both purposes, because an object of the caller may compute all rows to return a few
+    both = np.union1d(sample, others)
     near = _near_of(worker, both, centres, gaps)
     of_rows, of_others = (near.at(np.searchsorted(both, ids)) for ids in (sample, others))
     chosen = dealing.choose(
@@ -97,9 +99,9 @@ def _compute_centres(worker: Worker, args: Any, data: Any) -> tuple[Floats, Floa
 
 
 def _piece_rows(worker: Worker, count: int) -> int:
-    """Return the number of rows per range, for PIECES ranges with about `count` rows in total, if memory allows."""
+    """Return the rows per range: PIECES ranges have about `count` rows in total, or fewer if memory is short."""
     source, plan = worker.job.source, worker.job.plan
-    if worker.device == "cpu":  # the budget: memory for a shard's rows, and an eighth of that for searches
+    if worker.device == "cpu":  # the memory for the rows of one shard, and an eighth as much for searches
         room = plan.rows * source.row_bytes + plan.engine_bytes // 8
         count = min(count, max(plan.clusters, room // (8 * source.d)))
     return -(-count // tuning.PIECES)
@@ -116,7 +118,7 @@ def _read_spaced_ranges(worker: Worker, size: int, shift: float) -> tuple[Floats
     else:
         begins = ((np.arange(tuning.PIECES) + shift) * (source.n - size) / tuning.PIECES).astype(np.int64)
     numbers = (begins[:, None] + np.arange(size)).reshape(-1)
-    if worker.device != "cpu":  # one copy from the device instead of PIECES
+    if worker.device != "cpu":  # one copy from the device for all ranges instead of PIECES copies
         ranges = [slice(begin, begin + size) for begin in begins.tolist()]
         found = inputs.as_floats(in_host_memory(worker.load.ranges(ranges)))
         return found.astype(value_dtype(source.dtype), copy=False), numbers
@@ -127,7 +129,7 @@ def _read_spaced_ranges(worker: Worker, size: int, shift: float) -> tuple[Floats
 
 
 def _near_of_others(worker: Worker, centres: Floats, gaps: Floats, count: int) -> dealing.Near:
-    """Return the nearest centres of about `count` sampled rows on which the centres were not trained."""
+    """Return the near centres of about `count` sampled rows that were not used to train the centres."""
     rows, ids = _read_spaced_ranges(worker, _piece_rows(worker, count), 0.5)
     near = min(tuning.NEAR, len(centres))
     found = _near_in_host_memory(worker, worker.place.there(rows), centres, near)
@@ -135,7 +137,7 @@ def _near_of_others(worker: Worker, centres: Floats, gaps: Floats, count: int) -
 
 
 def _near_of(worker: Worker, ids: npt.NDArray[np.int64], centres: Floats, gaps: Floats) -> dealing.Near:
-    """Return the nearest centres of the rows `ids` of the source, which are read in blocks as large as a shard."""
+    """Return the near centres of the rows `ids` of the source, which are read in blocks as large as a shard."""
     near = min(tuning.NEAR, len(centres))
     found = [
         _near_in_host_memory(worker, worker.load.at(ids[part]), centres, near)
@@ -147,7 +149,8 @@ def _near_of(worker: Worker, ids: npt.NDArray[np.int64], centres: Floats, gaps: 
 
 def reached(worker: Worker, distances: Any, numbers: Any, gaps: Any, ids: Any) -> dealing.Near:
     metric = worker.job.record
-    squared = metric.power == 2  # also for cosine: 1 - cos is half the squared distance of unit vectors
+    # squared distances order unit vectors as cosine distances do: 1 - cos is half the squared distance
+    squared = metric.power == 2
     lengths = (distances, gaps) if squared else (metric.lengths(distances), metric.lengths(gaps))
     return dealing.Near(dealing.reaches(lengths[0], numbers, lengths[1], squared=squared), numbers, ids)
 

@@ -43,7 +43,7 @@ class GnndBackend(CudaBackend):
             return self._closed(lists, before)
 
     def exact(self, rows: Any, k: int) -> Neighbors:
-        self._form = None  # free the form's memory for the search; a later round computes the form again
+        self._form = None  # frees the form's memory for the search; a later round computes the form again
         return super().exact(rows, k)
 
     def _formed(self) -> Form:
@@ -53,7 +53,7 @@ class GnndBackend(CudaBackend):
         return self._form
 
     def _closed(self, lists: Lists, before: Any) -> Round:
-        """End a round: compute exact values, keep the k nearest points of each list, and count the new ones."""
+        """End a round: compute exact distances, keep the k nearest points of each list, and count new neighbours."""
         plan, device = self.plan, self.points.device
         double = self.points.dtype == torch.float64
         found = empty_lists(plan.n, plan.k, plan.n, double=double, device=device)
@@ -73,12 +73,12 @@ class GnndBackend(CudaBackend):
 
 
 def _ids(entries: Any) -> Any:
-    """Return the ids of entries, -1 for missing ones."""
+    """Return the ids of entries; -1 for missing entries."""
     return torch.where(entries < 0, MISSING, entries & ID)
 
 
 def _contained(ids: Any, others: Any) -> Any:
-    """Return a mask of the ids that also occur in the corresponding row of `others`."""
+    """Return a mask of the ids that also occur in the same row of `others`."""
     listed = others.sort(1).values
     at = torch.searchsorted(listed, ids.contiguous()).clamp_(max=listed.shape[1] - 1)
     return listed.gather(1, at) == ids
