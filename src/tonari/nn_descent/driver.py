@@ -172,8 +172,8 @@ class Measure:
 def known_rows(steps: Backend, plan: DescentPlan) -> Known:
     """Find the true neighbours of a few rows, which the start uses to choose its settings.
 
-    These rows are drawn independently of the rows on which the recall is measured; otherwise the measured recall would
-    be too high.
+    These rows are drawn independently of the rows that measure the recall; otherwise the measured recall would be too
+    high.
 
     They are drawn independently of the rows on which the recall is measured: it would otherwise be too high.
     """

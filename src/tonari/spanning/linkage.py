@@ -9,7 +9,10 @@ import numpy.typing as npt
 
 
 def linkage_of(edges: npt.NDArray[Any], weights: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Return SciPy's matrix for edges that are in the order of weights; see :meth:`tonari.SpanningTree.to_linkage`."""
+    """Return SciPy's linkage matrix for edges in ascending order of weight.
+
+    See :meth:`tonari.SpanningTree.to_linkage`.
+    """
     joins = len(edges)
     n = joins + 1
     above = list(range(n + joins))  # for each cluster, a larger one that contains it, or itself

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-NO_PAIR = np.iinfo(np.int64).max  # stands for a missing edge; sorted after all pairs
+NO_PAIR = np.iinfo(np.int64).max  # value for a missing edge, which sorts after all pairs
 
 Ids = npt.NDArray[Any]
 

@@ -115,12 +115,12 @@ class SpanningTree:
 
 
 def tree_of(found: Lightest, n: int) -> SpanningTree:
-    """Return the tree of n points from its edges and weights, which must be in order."""
+    """Return the tree of n points from its edges and their weights, both in the order of :class:`SpanningTree`."""
     edges = np.stack([found.pairs // n, found.pairs % n], axis=1)
     return SpanningTree(edges.astype(index_dtype(n)), found.weights)
 
 
 def with_weights(tree: SpanningTree, weights: npt.NDArray[Any]) -> SpanningTree:
-    """Return the tree with other weights, which must have the same order except for additional ties."""
+    """Return the tree with other weights, which must order the edges alike, except for additional ties."""
     order = np.lexsort((tree.edges[:, 1], tree.edges[:, 0], weights))
     return SpanningTree(tree.edges[order], weights[order])

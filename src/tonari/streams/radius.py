@@ -14,7 +14,7 @@ from tonari.streams.chunks import Chunk, Pace, Source
 from tonari.streams.pipeline import Pipeline
 from tonari.streams.searching import Base, answer_of, progress_of
 
-Find = Callable[[Any, ProgressLike], RadiusNeighbors]  # (a chunk's queries, progress) -> result
+Find = Callable[[Any, ProgressLike], RadiusNeighbors]  # the search of one chunk: (queries, progress) -> result
 
 
 def radius_chunks(
@@ -31,7 +31,7 @@ def _chunks(index: Base, source: Source, find: Find, pace: Pace, progress: Progr
         chunks = pipeline.prefetch(source.chunks(index.d, pace, pipeline), "read", foreign=True)
         for found in pipeline.prefetch(_answers(index, chunks, find, source, pace, pipeline, bar), "search"):
             yield found
-            del found  # keep no reference while the next chunk is searched
+            del found  # drops the reference before the next chunk is searched
 
 
 def _answers(
@@ -55,7 +55,7 @@ def _answers(
 
 
 def _next_rows(rows: int, found: int, seconds: float) -> int:
-    """Return the number of rows of the next chunk: as many as keep its expected neighbours and time within limits.
+    """Return the number of rows of the next chunk, limited by the neighbours and the time that it is expected to take.
 
     >>> _next_rows(4096, 4096 * 100, 0.01), _next_rows(4096, 4096 * 100_000, 0.01)
     (83886, 83)

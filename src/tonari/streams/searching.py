@@ -80,7 +80,7 @@ def _search_chunks(index: Searcher, source: Source, k: int, progress: ProgressLi
             found = answer.found
             del answer
             yield found
-            del found  # keep no reference while the next chunk is searched
+            del found  # drops the reference before the next chunk is searched
 
 
 class Answer(NamedTuple):
@@ -104,10 +104,10 @@ class Answer(NamedTuple):
 
 
 def pace_of(index: Searcher, source: Source, k: int) -> Pace:
-    """Return the pace for a source: it chooses the number of rows of each chunk."""
+    """Return the pace of a source, which chooses the number of rows of each chunk."""
     if source.chunk_rows is not None:
         return Pace(source.chunk_rows, fixed=True)
-    if source.array is None:  # the arrays of an iterable are its chunks
+    if source.array is None:  # the chunks of an iterable are its arrays
         return Pace(1, fixed=True)
     return Pace(planned_rows(source.row_bytes, k, None if index.devices else index.memory), fixed=False)
 
@@ -177,7 +177,10 @@ def answer_of(
 
 
 class Counted:
-    """The progress callback of one chunk's search: counts queries, and ends the search if the pipeline is stopped."""
+    """The progress callback for the search of one chunk.
+
+    It counts queries, and ends the search if the pipeline is stopped.
+    """
 
     def __init__(self, rows: int, pipeline: Pipeline, bar: Progress) -> None:
         self._rows, self._pipeline, self._bar = rows, pipeline, bar

@@ -152,7 +152,7 @@ def nearest(queries: Positions, points: Positions, k: int) -> tuple[Ids, Float64
         close = np.flatnonzero(found.distances[:, k] <= reach)
         for some, left, right, apart in in_blocks(index, vectors, reach, close, queries, points):
             order = np.lexsort((right, apart, left))
-            # Sorting kept each query's pairs in place, since `left` ascends and is the primary key.
+            # a stable sort: `left` ascends and is the primary key, so each query's pairs stay in their place
             begin = np.searchsorted(left, some)
             first = order[begin[:, None] + np.arange(k)]
             indices[some], degrees[some] = right[first], apart[first]

@@ -10,7 +10,7 @@ from tonari.core.process.workers import default_threads
 
 
 class _Setting:
-    """The number of threads that the last call of :func:`omp_set_num_threads` set; None before the first call."""
+    """The number of threads set by the last call of :func:`omp_set_num_threads`; None before the first call."""
 
     threads: int | None = None
 
@@ -36,5 +36,5 @@ def omp_get_max_threads() -> int:
 
 
 def threads() -> int | None:
-    """Return the number of threads that was set, or None, as the argument `threads` of tonari's searches."""
+    """Return the argument `threads` of tonari's searches: the number of threads that was set, or None."""
     return _Setting.threads

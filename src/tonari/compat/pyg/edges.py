@@ -8,7 +8,7 @@ from tonari.core.results.radius_neighbors import RadiusNeighbors
 
 
 def no_edges(like: Any) -> Any:
-    """Return no edges, as a tensor of shape (2, 0) on the device of `like`."""
+    """Return a tensor of shape (2, 0), which has no edges, on the device of `like`."""
     return like.new_empty((2, 0)).long()
 
 
@@ -30,5 +30,5 @@ def edges_of_lists(found: RadiusNeighbors) -> Any:
 
 
 def flowing(edges: Any, flow: str) -> Any:
-    """Turn edges (centre, neighbour) into the direction `flow`: (neighbour, centre) for "source_to_target"."""
+    """Order both rows of edges (centre, neighbour) by `flow`: (neighbour, centre) for "source_to_target"."""
     return edges.flip(0) if flow == "source_to_target" else edges

@@ -31,7 +31,7 @@ def knn(
     x, y : tensors of shape (n, d) and (m, d), or (n,) and (m,)
     k : int
     batch_x, batch_y : int tensors of shape (n,) and (m,), optional
-        The number of each point's cloud; only points of the query's cloud are found.
+        The cloud id of each point; only points of the query's cloud are found.
     cosine : bool
         Whether to use 1 - cosine similarity instead of Euclidean distance.
     num_workers : int

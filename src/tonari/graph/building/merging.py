@@ -134,7 +134,7 @@ def add_points(
 
 
 def _without_others(sides: Sides, record: Record) -> Lists:
-    """Merge two graphs whose lists contain only the point itself, so that there are no neighbours to merge."""
+    """Merge two graphs without neighbours: every list contains only the point itself."""
     record.tried("no neighbours but the points themselves", sides.n, sides.n)
     return sides.joined(sides.place.no_others(sides.both, sides.measure), "exact", record=record)
 

@@ -85,7 +85,7 @@ class Spinlocks:
     def reverse(self, samples: Any, room: int) -> Any:
         """Return, for each point, up to `room` rows that have it among their samples: int32 (n, room).
 
-        The order is that in which the GPU's threads run.
+        Their order depends on the timing of the GPU's threads.
         """
         from tonari.nn_descent.papers.cuda.kernels.append import append_kernel
 
