@@ -39,7 +39,7 @@ def data_of(run: Run, case: Case) -> tuple[Rows, Rows]:
 
 
 def searched(run: Run, case: Case) -> tuple[Rows, Rows]:
-    """Move points and queries to the GPU, if the search runs there."""
+    """Copy points and queries to the GPU, if the search runs there."""
     rows = data_of(run, case)
     if case.device == "cpu":
         return rows
@@ -81,7 +81,7 @@ class Turn:
 
 
 def faiss_search(run: Run, case: Case) -> Callable[[], Any]:
-    """Return the call that searches a case with FAISS."""
+    """Return a call that searches a case with FAISS."""
     import faiss
 
     points, queries = data_of(run, case)
@@ -97,7 +97,7 @@ def faiss_search(run: Run, case: Case) -> Callable[[], Any]:
 
 
 def compare(run: Run, case: Case) -> None:
-    """Prove a search, time it and the peer, and judge its bars."""
+    """Prove a search, time tonari and the peer, and judge the bars."""
     from tonari.metrics import reference
 
     points, queries = data_of(run, case)

@@ -48,7 +48,7 @@ def data_of(run: Run, case: Case) -> tuple[Rows, Rows, Rows]:
 
 
 def searched(run: Run, case: Case) -> tuple[Rows, Rows, Rows]:
-    """Move points and queries to the GPU, if the search runs there."""
+    """Copy points and queries to the GPU, if the search runs there."""
     points, queries, rule = data_of(run, case)
     if case.device == "cpu":
         return points, queries, rule
@@ -131,7 +131,7 @@ def compare(run: Run, case: Case) -> None:
 
 
 def _rows_at(points: Any, mask: Any) -> Any:
-    """Return the allowed rows of a tensor; their row numbers are computed on the mask's device."""
+    """Return the allowed rows of a tensor; their row numbers are computed on the device of the mask."""
     import torch
 
     if torch.is_tensor(mask):
@@ -140,7 +140,7 @@ def _rows_at(points: Any, mask: Any) -> Any:
 
 
 def compare_clouds(run: Run, case: Case) -> None:
-    """Prove a graph of many clouds, time it and the peers' loops, and judge its bars."""
+    """Prove a graph of many clouds, time it and the loops over clouds that peers need, and judge the bars."""
     points, _, rule = data_of(run, case)
     call = workload(run, case)
     proved = prove(case, call(), points, points, rule)
@@ -155,7 +155,7 @@ def compare_clouds(run: Run, case: Case) -> None:
 
 
 def _time_loop(run: Run, case: Case, name: str, points: Rows) -> tuple[dict[str, Any], float]:
-    """Time a peer's loop over the first clouds; return its row, and the median seconds, scaled to all clouds."""
+    """Time a peer's loop over the first clouds; return its row, and its median seconds scaled to all clouds."""
     from scipy.spatial import cKDTree
     from sklearn.neighbors import NearestNeighbors
 

@@ -23,7 +23,7 @@ from ..harness.proof import WrongAnswer
 from ..harness.run import Run, say, seconds_of
 
 PROVED_ROWS = 24
-AGREEING = 0.999  # least share of neighbours that the counts of a peer and of tonari must have in common
+AGREEING = 0.999  # minimum share of neighbours that the counts of a peer and of tonari must have in common
 _SAMPLED = 200  # number of queries in the sample that determines a radius
 Rows = Any
 
@@ -61,7 +61,7 @@ def data_of(run: Run, case: Case) -> tuple[Rows, Rows]:
 
 
 def radius_of(run: Run, case: Case, points: Rows, queries: Rows) -> float:
-    """Return the radius of a case: the parameter "radius", or the one with "mean" neighbours per query on average."""
+    """Return the radius of a case: its parameter "radius", or the one with "mean" neighbours per query on average."""
     if "radius" in case.parameters:
         return float(case.parameters["radius"])
     mean, some = case.parameters["mean"], queries[:: -(-len(queries) // _SAMPLED)]
@@ -149,7 +149,10 @@ def compare(run: Run, case: Case) -> None:
 def _time_peer(
     run: Run, case: Case, peer: RunningRadiusPeer, radius: float, counts: Any
 ) -> tuple[dict[str, Any], float]:
-    """Time a peer on as many queries as its time allows; return its row, and the median seconds for all queries."""
+    """Time a peer on as many queries as its time allows.
+
+    Return its row, and its median seconds scaled to all queries.
+    """
     everyone = len(counts)
     rows = min(everyone, 256)
     pilot = peer.count(rows, radius)

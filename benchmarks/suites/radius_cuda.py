@@ -21,7 +21,7 @@ from ..harness.proof.neighbors import sample_rows
 from ..harness.run import Run, seconds_of
 
 MILLION = 1_000_000
-FIFTH = 5  # brute force: the radius is the median distance of a point's 5th neighbour
+FIFTH = 5  # brute force: the radius is the median distance from a point to its 5th neighbour
 MEAN = 32  # k-d tree, on points that fill a cube evenly: mean number of neighbours within the radius
 PROVED_ROWS = 16
 PROOF = "bits of tonari.metrics.radius_reference, the k nearest of all rows"
@@ -35,7 +35,7 @@ def points_of(run: Run, case: Case) -> Any:
 
 
 def lists_by(method: str, points: Any, radius: float) -> Callable[[], Any]:
-    """Return a call that finds all points within the radius of each point, and caches nothing between calls."""
+    """Return a call that finds all points within the radius of each point, without caching anything between calls."""
     from tonari.core.results.radius_neighbors import Within, limits_for
     from tonari.methods.registry import method_for
     from tonari.metrics.problem import make_problem
@@ -50,7 +50,7 @@ def lists_by(method: str, points: Any, radius: float) -> Callable[[], Any]:
 
 
 def nearest_by(method: str, points: Any, k: int) -> Callable[[], Any]:
-    """Return a call that builds the graph of the k nearest, and caches nothing between calls."""
+    """Return a call that builds the graph of the k nearest, without caching anything between calls."""
     from tonari.methods.registry import method_for
     from tonari.metrics.problem import make_problem
 

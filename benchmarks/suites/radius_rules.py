@@ -43,7 +43,7 @@ def data_of(run: Run, case: Case) -> tuple[Rows, Rows, dict[str, Any], float]:
 
 
 def rule_of(case: Case, rng: np.random.Generator) -> dict[str, Any]:
-    """Return the keyword arguments of tonari that state the rule of a case."""
+    """Return the rule of a case as keyword arguments of tonari's functions."""
     if case.data == "mask":
         return {"where": rng.random(case.n) < 0.5}
     if case.data == "masks":
@@ -72,7 +72,7 @@ def allowed_of(rule: dict[str, Any], rows: Rows, ids: Rows) -> Rows:
 
 
 def calls_of(run: Run, case: Case) -> dict[str, Callable[[], Any]]:
-    """Return the call of a case first, then the calls with which it is compared, by name."""
+    """Return, by name, the call of a case first, then the calls with which it is compared."""
     points, queries, rule, radius = data_of(run, case)
     tonari, options = run.tonari, run.options()
     if case.prepared:

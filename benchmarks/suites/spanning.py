@@ -83,7 +83,7 @@ def prove(run: Run, case: Case, tree: Any, points: Rows) -> int:
 
 
 def _heaviest(tree: Any, order: list[int], before: Any, n: int) -> Any:
-    """Return, for each point, the largest weight on its path from the first point of `order` in the tree."""
+    """Return, for each point, the largest weight on its path to the first point of `order` in the tree."""
     keys = tree.edges[:, 0].astype(np.int64) * n + tree.edges[:, 1]
     by_key = np.argsort(keys)
     later = np.array(order[1:])
@@ -96,7 +96,7 @@ def _heaviest(tree: Any, order: list[int], before: Any, n: int) -> Any:
 
 
 def _weights(case: Case, points: Rows, core: Rows, row: int) -> Any:
-    """Return the mutual reachability distances from point `row` to all points; inf to itself."""
+    """Return the mutual reachability distances from point `row` to all points, with inf to itself."""
     from tonari.metrics.reference import brute
 
     n = len(points)

@@ -26,7 +26,7 @@ OVER = {ALL_CORES: "over_all_cores", ONE_CORE: "over_one_core"}
 
 
 class Place(NamedTuple):
-    """A contestant: its name, the run and the data on its device, and its traversal of the tree."""
+    """A contestant: its name, its run and data on its device, and its traversal of the tree."""
 
     who: str
     run: Run

@@ -21,7 +21,7 @@ from .data import points_of
 from .estimators import contestants, refused, write
 
 PROVED_ROWS = 64
-FACTORS = 4  # number of proved outlier factors: each needs the neighbours of the neighbours of a row's neighbours
+FACTORS = 4  # number of proved outlier factors; each depends on neighbours of neighbours of a row's neighbours
 ROUNDING = 1e-7  # largest relative error of a proved outlier factor
 
 
@@ -69,7 +69,7 @@ def prove_lists(ours: tuple[Any, ...], points: Any, parameters: dict[str, Any], 
 
 
 def prove_nearest(distances: Any, indices: Any, points: Any, rows: Any) -> None:
-    """Raise WrongAnswer unless the sampled `rows`, which lack values, have the reference's neighbours."""
+    """Raise WrongAnswer unless the sampled `rows`, which have missing values, have the reference's neighbours."""
     from tonari.missing.reference import pairwise
 
     for row in rows:
@@ -151,7 +151,7 @@ PROOFS = {RADIUS: prove_lists, OUTLIERS: prove_factors, CLUSTERS: prove_clusters
 
 
 def call(run: Run, case: Case) -> Callable[[], Any]:
-    """Return a call that fits the estimator of a case in this process, for a comparison of two versions."""
+    """Return a call that fits the estimator of a case in this process, for a comparison of two versions of tonari."""
     from tonari import estimators
 
     points, (name, parameters) = points_of(run, case), asked(case)

@@ -23,9 +23,9 @@ from .data import CLASSES, labels_of, points_of
 
 CANDIDATES, FOLDS = (3, 5, 10), 3
 PROVED_ROWS = 64
-FAITHFUL = 0.999  # least share of our neighbours that scikit-learn finds too: it computes in float32
-LOOP_SECONDS = 0.25  # least seconds of successive grid searches that are timed together
-LONG_ROUNDS = 3  # largest number of timed rounds if a call takes seconds
+FAITHFUL = 0.999  # minimum share of our neighbours that scikit-learn, which computes in float32, finds too
+LOOP_SECONDS = 0.25  # minimum seconds of successive grid searches that are timed together
+LONG_ROUNDS = 3  # maximum number of timed rounds if a call takes seconds
 
 
 @contextlib.contextmanager
@@ -41,7 +41,7 @@ def contestants(run: Run, case: Case, points: Any, **more: Any) -> Iterator[dict
 
 
 def refused(run: Run, case: Case) -> bool:
-    """Return whether the case cannot be measured; if so, write a row with the reason."""
+    """Return whether the case cannot be measured; in that case, write a row with the reason."""
     why_not = estimators.missing()
     if why_not:
         run.write(case, [{"who": OURS, "note": why_not}])

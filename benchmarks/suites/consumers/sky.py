@@ -21,7 +21,7 @@ from .estimators import OURS, write
 ASTROPY = "astropy"
 PROOF = "separations of all pairs"
 PROVED_ROWS = 64
-ROUNDS = 9  # largest number of timed rounds
+ROUNDS = 9  # maximum number of timed rounds
 Catalogues = tuple[tuple[Any, Any], tuple[Any, Any]]  # longitudes and latitudes of two catalogues, in degrees
 
 
@@ -67,7 +67,10 @@ def call_of(library: Any, case: Case) -> Callable[[], Any]:
 
 
 def version_call(_: Run, case: Case) -> Callable[[], Any]:
-    """Return tonari's call of a case, with positions in degrees: two versions are compared without astropy."""
+    """Return tonari's call of a case, with positions in degrees.
+
+    Comparisons of two versions of tonari use it, since they need no astropy.
+    """
     import tonari.compat.astropy as library
 
     first, second = (library.sky(ra=each[0], dec=each[1]) for each in catalogues(case))

@@ -61,7 +61,7 @@ def calls_of(tonari: Any, case: Case, data: DeviceData) -> list[Callable[[], Any
 def proved_and_timed(
     run: Run, case: Case, calls: Sequence[Callable[[], Any]], proof: Any
 ) -> tuple[Timing, dict[str, Any]]:
-    """Prove all calls' answers, time the first call and check its answer again; return the columns of the row."""
+    """Prove the answers of all calls, time the first call and check its answer again; return the columns of its row."""
     import torch
 
     with reports() as seen:
@@ -133,7 +133,7 @@ def against(run: Run, case: Case, data: DeviceData, proof: Any, seconds: float) 
 
 
 def rival(run: Run, case: Case, peer: Peer, data: DeviceData, proof: Any, seconds: float) -> float:
-    """Time one peer, if necessary on a part of the queries; return its seconds, scaled to all queries."""
+    """Time one peer, if necessary on some of the queries; return its seconds, scaled to all queries."""
     points = peer.rows(data.points)
     queries = points if case.graph else peer.rows(data.queries)[: case.m]
     k = case.k + case.graph
@@ -156,7 +156,7 @@ def rival(run: Run, case: Case, peer: Peer, data: DeviceData, proof: Any, second
 
 
 def slice_of(run: Run, case: Case, call: Callable[[int], Any]) -> int:
-    """Return the queries that a peer answers within the run's limit: all, or a whole number of blocks of FIRST_ROWS."""
+    """Return the queries for which a peer has time: all, or a whole number of blocks of FIRST_ROWS."""
     if case.m <= 2 * FIRST_ROWS:
         return case.m
     call(FIRST_ROWS)
