@@ -293,7 +293,7 @@ def _change(metric: Any, shared: Mapping[str, Any]) -> Change | None:
 
 
 def _base(metric: Any, change: Change | None) -> str:
-    """Return the name of the metric that compares rows after their transformation, if there is one."""
+    """Return the name of the metric that compares the rows: of the transformed rows, if there is a transformation."""
     return get_metric(metric).name if change is None else change.base
 
 
@@ -331,7 +331,7 @@ def _executor(given: Any, request: Request) -> Executor:
     devices = request.devices
     if isinstance(given, str) and given == "local":
         return LocalExecutor(devices)
-    distributed = sys.modules.get("distributed")  # a caller with a Dask client has imported it
+    distributed = sys.modules.get("distributed")  # a caller with a Dask client has already imported Dask
     if distributed is not None and isinstance(given, distributed.Client):
         for name, rows in (("source", request.source), ("queries", request.queries)):
             if rows is not None and isinstance(rows.origin, ArraySource):

@@ -14,14 +14,14 @@ from tonari.filters.scope import Scope
 
 
 def near_some(ready: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids) -> Ids:
-    """Count all points within the radius for a sample of at least one of the queries `rows`."""
+    """Count all points within the radius for a sample of the queries `rows`, which are at least one."""
     number = max(1, min(tuning.COUNTED_QUERIES, len(rows) // tuning.COUNTED_ONE_OF))
     some = rows[:: -(-len(rows) // number)]
     return ready.count(inputs.rows_at(queries, some), limits[some])
 
 
 def are_short(near: Ids, n: int) -> bool:
-    """Return whether few of the n points are within the radius of any query, judged by the counts of a sample."""
+    """Return whether few of the n points are within any query's radius, judging by the counts of a sample."""
     return bool(tuning.SHORT_LISTS * near.max() <= n)
 
 
@@ -47,18 +47,7 @@ def is_listed_soon(scope: Scope, queries: Any, rules: Rules, *, filtered: bool =
 
 
 def are_few_forbidden(scope: Scope, near: Ids, rules: Rules, m: int) -> bool:
-    """Return whether to count forbidden points by exact values and subtract them from the count of all points.
-
-    The alternative is to check the rules for each point within the radius. For a few queries, two counts always take
-    too long.
-
-    Parameters
-    ----------
-    near : int64 array
-        For each query of a sample, the number of points within the radius.
-    m : int
-        The number of all queries.
-    """
+    """Return whether to count forbidden points by exact values, and to subtract them from the count of all points."""
     if rules.mask is not None or rules.grouped or m < tuning.UNCOUNTED_QUERIES:
         return False
     pairs = m if rules.own else 0

@@ -104,7 +104,7 @@ def forget_pages(rows: Rows) -> None:
 
 
 def _memmap_of(rows: Any) -> np.memmap[Any, Any] | None:
-    """Return the memory map of which an array is a view; None if there is none, or if it is copy-on-write."""
+    """Return the memory map behind an array that is a view of it; None if none exists, or if it is copy-on-write."""
     while isinstance(rows, np.ndarray):
         if isinstance(rows, np.memmap) and rows.filename is not None and rows.mode != "c":
             return rows if isinstance(rows.filename, str | Path) else None

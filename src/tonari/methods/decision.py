@@ -46,7 +46,7 @@ class Decision(NamedTuple):
 
     @property
     def patience(self) -> float | None:
-        """The work, as a multiple of the planned work, after which the method gives up; None without a fallback.
+        """The work, in multiples of the planned work, after which the fallback is run; None without a fallback.
 
         The number depends only on expected durations, so that measured times never decide which graph is built.
         """
@@ -101,5 +101,5 @@ class Decision(NamedTuple):
 
 
 def by_plan(method: Method, plan: Plan, prepared: Any = None, reason: str = "") -> Decision:
-    """Return the decision to run a method with a plan; its expected duration is that of the plan."""
+    """Return the decision to run a method with a plan, whose expected duration becomes that of the decision."""
     return Decision(method, plan, prepared, plan.seconds, reason)

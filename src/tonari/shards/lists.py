@@ -102,7 +102,7 @@ def _merge_parts(
 def in_range(worker: Worker, first: int, found: Neighbors) -> Neighbors:
     """Check that no distance in finished lists has overflowed or underflowed, and return the lists.
 
-    The lists are in host memory and belong to consecutive rows, the first of which has row number `first`. Unfinished
+    The lists are in host memory and belong to consecutive rows, beginning with row number `first`. Unfinished
     lists may contain such distances, since nearer points may still replace them. If a distance in a finished list may
     have overflowed or underflowed, both of its rows are read again to decide.
 

@@ -135,7 +135,7 @@ class PrefetchIterator(Generic[T]):
 
 
 def _place_of_caller() -> Callable[[], AbstractContextManager[Any]]:
-    """Return a function that makes contexts in which a thread has the caller's current torch device and CUDA stream."""
+    """Return a function that makes contexts to give a thread the caller's current torch device and CUDA stream."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_initialized():
         return contextlib.nullcontext

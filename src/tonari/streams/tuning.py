@@ -12,7 +12,7 @@ GROWTH = 8  # maximum number of rows of a chunk, as a multiple of the number in 
 
 # Not measured: limits of the time that a killed process, a slow disk or the caller's code may cost.
 CHUNK_SECONDS = 10.0  # maximum seconds per chunk, since a killed process loses one chunk
-SYNC_SECONDS = 0.2  # minimum seconds between two waits for the disk, each of which takes milliseconds
+SYNC_SECONDS = 0.2  # minimum seconds between two waits for the disk; a wait takes milliseconds
 PATIENCE_SECONDS = 0.5  # maximum seconds to wait for the end of a thread that runs the caller's code
 
 # Not measured. The size of chunks in radius searches.

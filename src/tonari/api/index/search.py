@@ -80,7 +80,7 @@ class SearchIndex(IndexBase):
         return on_side_of(queries, self._finished(found))
 
     def _keep_search(self, now: State, those: SegmentPoints, queries: Any, k: Any, progress: ProgressLike) -> None:
-        """Cache functions to repeat a search of a state with a single segment."""
+        """Cache functions that repeat a search of a state with a single segment."""
         call, points, metric = those.call, those.rows, self._metric
         if type(k) is not int:
             return

@@ -32,7 +32,7 @@ from tonari.sparse.rows import Ranking, SparseRows, as_sparse_rows
 
 
 class Radius(NamedTuple):
-    """Three arguments of a radius search, not yet checked."""
+    """The three arguments of a radius search that define the radius, before they are checked."""
 
     radius: Any
     min_similarity: Any
@@ -253,7 +253,7 @@ class SparsePairs:
             self._ready = call.among.ready(call.queries, problem, within=True, held=memory)
 
     def of(self, rows: slice, progress: ProgressLike) -> Pairs:
-        """Find all pairs of a row and a later row, both allowed by `where`; the slice `rows` selects the first ones."""
+        """Find all pairs of a row in the slice `rows` and a later row, of rows that `where` allows."""
         among = dataclasses.replace(self._call.among, progress=progress)
         lists = among.within(
             self._call.queries, self._limits, self._rules, own=True, later=True, rows=rows, ready=self._ready

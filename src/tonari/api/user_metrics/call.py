@@ -22,7 +22,7 @@ from tonari.user_metrics.plan import GivenPlan, plan_given
 from tonari.user_metrics.values import Allowed, FunctionValues, MatrixValues, Values
 
 _METHODS, _DEVICES = ("auto", "exact"), ("auto", "cpu")
-_NONE: Any = object()  # default of `queries`, which means a self-join
+_NONE: Any = object()  # the default of `queries`, which means a self-join
 
 
 class GivenCall(NamedTuple):

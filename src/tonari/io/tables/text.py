@@ -23,7 +23,7 @@ from tonari.io.tables.sequential import Sequential
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 DTYPE = np.dtype(np.float64)
-# Texts by which programs mark a missing value; a first line of only such cells is a row, not column names.
+# Texts that programs write for a missing value; a first line of only such cells is a row, not column names.
 _MISSING = frozenset(("", "na", "n/a", "nan", "null", "none", "-", "?"))
 
 Line = tuple[int, str]  # the number of a line, counted from 1, and its text

@@ -21,7 +21,7 @@ from tonari.metrics import get_metric
 from tonari.nn_descent import tuning
 from tonari.nn_descent.memory import ranges_of
 
-STEP = 32  # number of columns to a multiple of which rows are padded with zeros
+STEP = 32  # rows are padded with zeros to a multiple of this many columns
 SHORT = 128  # maximum number of columns of rows that the kernels load whole
 _LARGEST = 256.0  # largest absolute value of the scaled rows
 

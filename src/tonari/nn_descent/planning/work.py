@@ -9,7 +9,7 @@ from __future__ import annotations
 from tonari.nn_descent.plan import DescentPlan
 from tonari.nn_descent.updates import GNND
 
-_GNND_ROUNDS = 8  # number of rounds of a typical run of "gnnd", such as those from which its rates were measured
+_GNND_ROUNDS = 8  # number of rounds of a typical run of "gnnd", such as the runs that measured its rates
 
 
 def start_work(plan: DescentPlan) -> float:
@@ -29,7 +29,7 @@ def round_work(plan: DescentPlan) -> float:
 
 
 def expected_work(plan: DescentPlan) -> float:
-    """Return the number of comparisons per point in a typical run, from which a plan estimates its seconds."""
+    """Return the number of comparisons per point in a typical run; the seconds of a plan are estimated from it."""
     if plan.update == GNND:
         return start_work(plan) + _GNND_ROUNDS * round_work(plan)
     return start_work(plan) + plan.light_rounds * round_work(plan.light) + round_work(plan)

@@ -189,5 +189,5 @@ def sampled_rows(recall: float) -> int:
 
 
 def truth_tasks(n: int, shards: int) -> int:
-    """Return the number of tasks among which the search for the sampled rows' true neighbours is divided."""
+    """Return the number of tasks that share the search for the true neighbours of the sampled rows."""
     return min(shards, max(tuning.TRUTH_TASKS, -(-n // tuning.TRUTH_ROWS)))

@@ -259,7 +259,7 @@ def _write_rows(worker: Worker, args: tuple[int], found: Neighbors) -> Done:
 
 
 def stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
-    """Yield the stages of a build in the order in which they run."""
+    """Yield the stages of a build, one after another."""
     shards, size, groups = plan.shards, 2 * plan.rows, groups_of(plan)
     yield Stage([Task(f"graph-{at:06}", "shard", (at,), plan.rows) for at in range(shards)])
     inner = {at: len(group) * (len(group) - 1) // 2 for at, group in enumerate(groups)}

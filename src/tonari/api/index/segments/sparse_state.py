@@ -59,7 +59,7 @@ class SparseKind(NamedTuple):
 
 
 class SparseSegment:
-    """Sparse rows that are prepared once and never change.
+    """Sparse rows that are prepared once and never change; see :class:`SparsePart`.
 
     Parameters
     ----------
@@ -119,26 +119,26 @@ class SparsePart:
         return self.segment.given if self.left is None else self.segment.given.take(np.flatnonzero(self.left))
 
     def rows_of(self, ids: Ids) -> Ids:
-        """Return the row number of each id, or -1 if the part lacks the id or its point was removed."""
+        """Return the row number of each id; -1 if the part does not contain the id, or its point was removed."""
         rows = np.minimum(np.searchsorted(self.ids, ids), self.segment.n - 1)
         return np.where((self.ids[rows] == ids) & ~np.isin(rows, self.gone), rows, -1)
 
     def without(self, rows: Ids) -> SparsePart:
-        """Return this part with more of its rows marked as removed."""
+        """Return this part, with further rows marked as removed."""
         return SparsePart(self.segment, self.ids, np.union1d(self.gone, rows)) if len(rows) else self
 
 
 class SparseState:
-    """All parts of an Index of sparse rows, and the id that the next point gets."""
+    """All parts of an Index of sparse rows, and the id of the next added point."""
 
-    only = None  # see State; always None, as results always need a conversion to ids
-    unchanged = ()  # see State; empty, as rows are copies that nobody else can change
+    only = None  # as in State; always None, because results always have to be converted to ids
+    unchanged = ()  # as in State; always empty, because the rows are copies that nobody else can change
     chosen = ("exact", 1)
 
     def __init__(self, parts: Sequence[SparsePart], next_id: int, kind: SparseKind) -> None:
         self.parts, self.next_id, self.kind = tuple(parts), next_id, kind
         self.n = sum(part.n for part in self.parts)
-        self.kept: dict[Key, Kept] = {}  # stays empty, since only searches of arrays are cached
+        self.kept: dict[Key, Kept] = {}  # always empty, because only searches of arrays are cached
 
     @classmethod
     def of(cls, rows: SparseRows, ids: Ids, next_id: int, kind: SparseKind) -> SparseState:
@@ -215,7 +215,7 @@ class SparseState:
             ours = None if rules is None else rules.part(None, part.ids)
             near = among.within(rows, limits, ours, most=most)
             found.append((near, part.ids.astype(index_dtype(self.next_id))))
-        if len(found) == 1:  # one part needs no sorting: ids ascend with row numbers
+        if len(found) == 1:  # the results of a single part need no sorting: ids ascend with row numbers
             near, names = found[0]
             return near._replace(indices=names[near.indices])
         if not found:
@@ -233,7 +233,7 @@ class SparseState:
         return counts
 
     def _searched(self, call: Call) -> list[tuple[SparsePart, Among]]:
-        """Return each part with its points for a search; the search of the longest part shows progress."""
+        """Return each part with its points for a search; only the search of the longest part shows progress."""
         memory = sum(part.segment.held_bytes for part in self.parts)
         longest = max((part.segment for part in self.parts), key=lambda segment: segment.n, default=None)
         return [

@@ -28,7 +28,7 @@ from tonari.methods.repeated import Kept, Key
 
 T = TypeVar("T")
 
-_ENTRY = 12  # bytes of an entry of a neighbour list: a float64 distance and an int32 id
+_ENTRY = 12  # bytes of an entry in a neighbour list: a float64 distance and an int32 id
 
 
 class Kind(NamedTuple):
@@ -47,13 +47,13 @@ class Kind(NamedTuple):
 
     @classmethod
     def like(cls, points: Any, chosen: tuple[str, int]) -> Kind:
-        """Return the kind of an Index with points like `points`, an array that may have no rows."""
+        """Return the kind of an Index whose points are like `points`, an array that may have no rows."""
         shape = 1, points.shape[1]
         return cls(np.zeros(shape, points.dtype) if isinstance(points, np.ndarray) else points.new_zeros(shape), chosen)
 
 
 class State:
-    """All parts of an Index, and the id that the next point gets.
+    """All parts of an Index, and the id of the next added point.
 
     `only` is the segment of an Index that has a single segment and whose ids are row numbers, so that results need no
     conversion; else None. `kind` is required if there are no parts.
@@ -64,8 +64,8 @@ class State:
         self.n = sum(part.n for part in self.parts)
         self.only = self.parts[0].segment if len(self.parts) == 1 and self.parts[0].are_rows else None
         self._kind = kind
-        self.kept: dict[Key, Kept] = {}  # functions that answer repeated searches of this state
-        # Copies of some rows of points that are in arrays of the caller, to detect later changes.
+        self.kept: dict[Key, Kept] = {}  # functions that answer repeated searches of this state, by arguments
+        # Copies of a few rows of the caller's arrays, to detect later changes of these arrays.
         self.unchanged = tuple(part.segment.unchanged for part in self.parts if part.segment.unchanged is not None)
 
     def check_unchanged(self) -> None:
@@ -85,7 +85,7 @@ class State:
 
     @property
     def sample(self) -> Any:
-        """Some points, or a row of zeros, whose array library, device and dtype are those of all points."""
+        """Some points or, if none is left, a row of zeros: they show the library, device and dtype of the points."""
         return self.parts[0].segment.given if self._kind is None else self._kind.sample
 
     @cached_property
@@ -123,7 +123,7 @@ class State:
         return State([packed_together(self.parts, make, 0)], self.next_id)
 
     def copied(self) -> State:
-        """Return a copy that shares the points and the packed data, but not data that is prepared later."""
+        """Return a copy that shares the points and the packed data; data that is prepared later is not shared."""
         return State([part.copied() for part in self.parts], self.next_id, self._kind)
 
     def nearest(self, rows: Any, k: int, rules: Rules | None, call: Call) -> Neighbors:
@@ -185,7 +185,7 @@ class State:
         return sum(counts[1:], start=counts[0]) if counts else np.zeros(len(limits), np.int64)
 
     def each(self, ask: Callable[[Part, int, ProgressLike], T], progress: ProgressLike, entries: int = 0) -> list[T]:
-        """Call `ask` for one part after another, and return the answers.
+        """Call `ask` for each part, one after another, and return its answers.
 
         `ask` receives the part, the bytes that other parts and earlier answers use, and the `progress` of its search,
         which is False for all parts but the largest. If the remaining memory is too small for a part, the other parts
@@ -231,7 +231,7 @@ def refuse_absent(ids: Ids, rows: Sequence[Ids], next_id: int) -> None:
 
 
 def _rules_of(part: Part, rules: Rules) -> Rules:
-    """Return filters that refer to the rows of a part, and exclude its removed points."""
+    """Return filters for the row numbers of a part, which also exclude its removed points."""
     if len(part.gone):
         shared = np.ones(rules.n, bool) if rules.shared is None else rules.shared.host.copy()
         shared[part.ids[part.gone]] = False
