@@ -1,4 +1,4 @@
-"""Benchmarks of tonari; every answer is proved before it is timed.
+"""Benchmarks of tonari; every answer is verified before it is timed.
 
     python -m benchmarks list                                   all suites and papers: their cases and bars (bounds)
     python -m benchmarks list kdtree --device cuda              the cases of one suite, on one device
@@ -134,7 +134,7 @@ def list_cases(options: argparse.Namespace) -> int:
 
 
 def run(options: argparse.Namespace, arguments: list[str]) -> int:
-    """Prove and time cases; return the exit status."""
+    """Verify and time cases; return the exit status."""
     suite = load(options.suite)
     command.checked(options, suite)
     cases = suite.chosen(options.device, options.case)

@@ -68,7 +68,7 @@ class Case:
     gpus, gigabytes : number of GPUs and memory that the case needs, not counting its peers
     warm_scale : share of the points with which a warm-up compiles every kernel of the case
     cost : expected seconds of the whole case on its machine, peers included
-    work : function (run, case) that proves the answers, times the calls and writes rows of results
+    work : function (run, case) that verifies the answers, times the calls and writes rows of results
     """
 
     name: str

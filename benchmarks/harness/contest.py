@@ -78,7 +78,7 @@ class Theirs:
                 self.rows = blocks or max(PILOT_ROWS[0], int(wanted))
 
     def _ask(self, rows: int) -> peers.Reply:
-        # a graph that a peer makes by a search lists the point itself, so one more neighbour is requested
+        # if a peer builds a graph by a search, each list includes the point itself, so one more neighbour is requested
         k = self.case.k + self.case.graph
         return self.peer.search(peers.Request(0, rows, k, self.case.single, self.case.prepared))
 

@@ -48,7 +48,10 @@ class Figure:
     table: str = ""
 
     def write(self, folder: Path) -> Path | None:
-        """Draw the figure into a file and return its path; print a table, or draw nothing, and return None."""
+        """Draw the figure into a file, or print it if it is a table.
+
+        Return the path of the file, or None without one.
+        """
         if self.table:
             print(f"{self.heading}\n{self.table}")
             return None

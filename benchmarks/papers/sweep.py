@@ -178,7 +178,7 @@ def _measured(run: Run, paper: Paper, point: Point, source: _Source) -> Row:
 
 
 def newest_of(rows: Iterable[Row], suite: str, figure: str, device: str) -> list[Row]:
-    """Return the rows of one figure from the newest run on a kind of device that measured any point of the figure."""
+    """Return the rows of one figure from the newest run, on a kind of device, that measured a point of this figure."""
     found = [row for row in rows if (row["suite"], row["figure"], row["device"]) == (suite, figure, device)]
     measured = [row for row in found if row["seconds_median"] is not None or row["extras"].get("counters")]
     if not measured:

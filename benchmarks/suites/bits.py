@@ -1,7 +1,7 @@
 """Searches among rows of bits, compared with FAISS's IndexBinaryFlat.
 
 The time is that of one call of `tonari.search`, from arrays to answer; the peer's time includes building its index.
-Both run in this process, alternately. The answer is proved first: a sample of rows bit for bit against
+Both run in this process, alternately. The answer is verified first: a sample of rows bit for bit against
 ``tonari.metrics.reference``, and for hamming all distances against the peer's, which are whole numbers.
 
 On a GPU, the time is from tensors on the device to neighbours on the device. The bar of a case there is a tenth of the
@@ -61,7 +61,7 @@ def on_host(answer: Any) -> tuple[Rows, Rows]:
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """Return the call of a case that a comparison of two versions times."""
+    """Return a function that runs a case once; comparisons of two versions time it."""
     points, queries = searched(run, case)
     return lambda: run.tonari.search(queries, points, case.k, metric=case.metric, **run.options())
 
@@ -97,7 +97,7 @@ def faiss_search(run: Run, case: Case) -> Callable[[], Any]:
 
 
 def compare(run: Run, case: Case) -> None:
-    """Prove a search, time tonari and the peer, and judge the bars."""
+    """Verify a search, time tonari and the peer, and judge the bars."""
     from tonari.metrics import reference
 
     points, queries = data_of(run, case)

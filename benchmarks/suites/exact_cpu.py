@@ -1,6 +1,7 @@
-"""Exact search on the CPU, compared with FAISS and scikit-learn: answers are proved, then timed.
+"""Exact search on the CPU, compared with FAISS and scikit-learn: answers are verified, then timed.
 
-A case is timed only after its answer is proved: the shape and order of every row, a sample of rows bit for bit against
+A case is timed only after its answer is verified: the shape and order of every row, a sample of rows bit for bit
+against
 ``tonari.metrics.reference.brute``, and every row against each peer, within the rounding of the peer's float32
 arithmetic. Then tonari and the peers are timed alternately: one warm-up each, then rounds, whose median counts.
 
@@ -116,13 +117,13 @@ def load(run: Run, case: Case) -> Data:
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """Return a call that makes all timed calls of a case, for a comparison of two versions."""
+    """Return a function that makes all timed calls of a case once, for a comparison of two versions."""
     calls = Ours(run, case, load(run, case)).calls()
     return lambda: [call() for call in calls][-1]
 
 
 def prove(found: Timed, case: Case, data: Data, metric: str) -> int:
-    """Prove an answer of tonari; return the number of rows that were compared with the reference."""
+    """Verify an answer of tonari; return the number of rows that were compared with the reference."""
     from tonari.metrics import reference
 
     queries = data.points if data.queries is None else data.queries
@@ -143,7 +144,7 @@ def agreement(ours: Timed, theirs: Timed, case: Case, data: Data) -> float:
 
 
 def search(run: Run, case: Case) -> None:
-    """Prove and time a case; write a row of tonari for each bar, and a row of each peer."""
+    """Verify and time a case; write a row of tonari for each bar, and a row of each peer."""
     data = load(run, case)
     ours = Ours(run, case, data)
     say(f"{case.name}: proving")

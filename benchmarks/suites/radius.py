@@ -1,7 +1,7 @@
 """All points within a radius on the CPU, compared with faiss, scikit-learn and SciPy's cKDTree.
 
 One call of a public function is timed, from arrays to answer; a peer's time includes building its index. The answer is
-proved first: a sample of rows bit for bit against ``tonari.metrics.radius_reference``, and the counts of each peer
+verified first: a sample of rows bit for bit against ``tonari.metrics.radius_reference``, and the counts of each peer
 against ours, except for its rounding. A peer that would take longer than --peer-seconds gets only the first queries;
 the seconds of its call are scaled, as ``rows_timed`` shows. In a case of pairs, tonari finds each pair once, a peer
 twice.
@@ -81,7 +81,7 @@ def call_of(run: Run, case: Case, points: Rows, queries: Rows, radius: float) ->
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """Return the call of a case that a comparison of two versions times."""
+    """Return a function that runs a case once; comparisons of two versions time it."""
     points, queries = data_of(run, case)
     return call_of(run, case, points, queries, radius_of(run, case, points, queries))
 
@@ -120,7 +120,7 @@ def prove(case: Case, answer: Any, points: Rows, queries: Rows, radius: float) -
 
 
 def compare(run: Run, case: Case) -> None:
-    """Prove a case, time tonari and the peers, and judge its bars."""
+    """Verify a case, time tonari and the peers, and judge its bars."""
     points, queries = data_of(run, case)
     radius = radius_of(run, case, points, queries)
     call = call_of(run, case, points, queries, radius)

@@ -1,9 +1,9 @@
 """Graphs of all points within a radius on a GPU, compared with the graph of the k nearest of the same points.
 
 The time is from float32 tensors on the device to lists on the device, with all steps: building or packing, ordering,
-checks. Some rows are proved bit by bit by ``tonari.metrics.radius_reference``. In all rows, the list within the radius
-must agree with the graph of the k nearest: the first k entries are equal, and points of that graph beyond the radius
-are not listed. The results are in the file of ``exact_cuda``.
+checks. Some rows are verified bit by bit by ``tonari.metrics.radius_reference``. In all rows, the list within the
+radius must agree with the graph of the k nearest: the first k entries are equal, and points of that graph beyond the
+radius are not listed. The results are in the file of ``exact_cuda``.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def nearest_by(method: str, points: Any, k: int) -> Callable[[], Any]:
 
 
 def check_lists(found: Any, points: Any, nearest: Any, radius: float) -> int:
-    """Prove lists within the radius; return the number of rows that were compared with the reference.
+    """Verify lists within the radius; return the number of rows that were compared with the reference.
 
     Raises WrongAnswer if lists differ from the reference or from the graph of the k nearest."""
     import torch

@@ -1,9 +1,9 @@
 """Counts within a radius by rules (filters), on the CPU, compared with counts without rules and with a user's own code.
 
 One call of a public function is timed, from arrays to counts; "plain" has no rules, and the bar refers to it. "by hand"
-lists everything within the radius and drops forbidden points. All counts are proved by "by hand", whose lists are
-proved for a sample of rows by ``tonari.metrics.radius_reference``. In a ``prepared`` case, an Index is made before the
-clock starts. The results are in the file of ``radius``.
+lists everything within the radius and drops forbidden points. All counts are verified by "by hand", whose lists are
+verified for a sample of rows by ``tonari.metrics.radius_reference``. In a ``prepared`` case, an Index is made before
+the clock starts. The results are in the file of ``radius``.
 
 A plain count adds the sizes of boxes that are within the radius, without reading their points. A rule that differs by
 query has to be looked up for each of these points. A mask of one byte for each pair has 40 MB; reading it once takes
@@ -100,7 +100,7 @@ def calls_of(run: Run, case: Case) -> dict[str, Callable[[], Any]]:
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """Return the call of a case that a comparison of two versions times."""
+    """Return a function that runs a case once; comparisons of two versions time it."""
     return calls_of(run, case)["tonari"]
 
 
@@ -121,7 +121,7 @@ def prove(run: Run, case: Case, counts: Any, by_hand: Any) -> int:
 
 
 def compare(run: Run, case: Case) -> None:
-    """Prove the counts of a case, time all its calls, and judge its bars."""
+    """Verify the counts of a case, time all its calls, and judge its bars."""
     calls = calls_of(run, case)
     proved = prove(run, case, calls["tonari"](), calls["tonari-by hand"]())
     timings = {name: run.time(call) for name, call in calls.items()}

@@ -73,7 +73,7 @@ def peers_of(points: Any, queries: Any, k: int, *, prepared: bool, threads: int)
 
 
 def search(run: Run, case: Case) -> None:
-    """Prove a case, time tonari and its peers alternately, and write a row for each."""
+    """Verify a case, time tonari and its peers alternately, and write a row for each."""
     from tonari.metrics import reference
 
     tonari = run.tonari
@@ -142,7 +142,7 @@ def check_agreement(who: str, found: Any, truth: Any) -> None:
 
 
 def workload(run: Run, case: Case) -> Call:
-    """Return the call of a case that a comparison of two versions times."""
+    """Return a function that runs a case once; comparisons of two versions time it."""
     rng = np.random.default_rng(0)
     points, queries = (rng.random((rows, case.d), dtype=np.float32) for rows in (case.n, case.m))
     if not case.prepared:

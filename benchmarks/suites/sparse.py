@@ -1,7 +1,7 @@
 """Searches among sparse rows on the CPU, compared with sparse_dot_topn, similaripy and scikit-learn.
 
 One call of a public function is timed, from the matrix to the answer; a peer's time includes its preparation.
-The answer is proved first, on a sample of rows: a product of SciPy in float64 names all points that may be in a list,
+The answer is verified first, on a sample of rows: a product of SciPy in float64 names all points that may be in a list,
 and the exact values of these points, as dense rows, must give the list bit for bit. A peer's values must agree with
 ours. A peer that would take longer than --peer-seconds gets only the first queries; the seconds of its call are
 scaled, as ``rows_timed`` shows.
@@ -83,7 +83,7 @@ def call_of(run: Run, case: Case, rows: Rows) -> Callable[[], Any]:
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """Return the call of a case that a comparison of two versions times."""
+    """Return a function that runs a case once; comparisons of two versions time it."""
     return call_of(run, case, data_of(run, case))
 
 
@@ -130,7 +130,7 @@ def prove(case: Case, answer: Any, rows: Rows) -> int:
 
 
 def compare(run: Run, case: Case) -> None:
-    """Prove a case, time tonari and the peers, and judge its bars."""
+    """Verify a case, time tonari and the peers, and judge its bars."""
     rows = data_of(run, case)
     call = call_of(run, case, rows)
     answer = call()

@@ -17,7 +17,7 @@ import numpy as np
 from .rows import WrongAnswer, check_rows, first
 
 PROVED_ROWS = 256
-# Half of the proved rows are among the first FIRST_ROWS queries, because a slow peer is timed on the first queries
+# Half of the verified rows are among the first FIRST_ROWS queries, because a slow peer is timed on the first queries
 # only.
 FIRST_ROWS = 8192
 # Number of pairs whose distances are computed in one step; each pair has 16 partial sums of 8 bytes.
@@ -44,7 +44,7 @@ def as_answer(found: Any, where: str) -> Answer:
 
 
 def sample_rows(m: int, count: int = PROVED_ROWS) -> Any:
-    """Return the ascending row numbers of `count` rows to prove; all m rows if there are fewer.
+    """Return the ascending row numbers of `count` rows to verify; all m rows if there are fewer.
 
     Half of them are below FIRST_ROWS.
     """

@@ -17,7 +17,7 @@ from .rows import WrongAnswer
 Array = npt.NDArray[Any]
 
 PROVED_ROWS = 4
-# Maximum number of values in a block of rows, where all rows are proved.
+# Maximum number of values in a block of rows, where all rows are verified.
 PROVED_VALUES = 2**27
 PROOF = "a stable sort"
 
@@ -75,7 +75,7 @@ class Proof:
         return len(self.rows)
 
     def check_values(self, values: Any) -> None:
-        """Raise WrongAnswer unless a peer's values for the proved rows are right; it may break ties in any way."""
+        """Raise WrongAnswer unless a peer's values for the verified rows are right; it may break ties in any way."""
         import torch
 
         mine = torch.as_tensor(values, device=self.tensor.device)

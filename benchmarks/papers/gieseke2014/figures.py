@@ -11,8 +11,8 @@ Each figure has rows of two traversals of one tree: tonari's walk, and the paper
 
 In place of the paper's four psf colours (d = 4), five magnitudes are used here; d = 10 is the same. The paper times
 10^7 queries, as we do on CUDA. Calls that would take longer than a few seconds are timed on the first queries and
-scaled. All timed answers have the bits of one proved answer, because neither the height of a tree nor the order of the
-queries changes an answer.
+scaled. All timed answers have the bits of one verified answer, because neither the height of a tree nor the order of
+the queries changes an answer.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def point(
     call_of: Callable[[int], Callable[[], Any]],
     facts: dict[str, Any],
 ) -> None:
-    """Prove and time one point of a figure; ``call_of(count)`` returns a search of the first ``count`` queries."""
+    """Verify and time one point of a figure; ``call_of(count)`` returns a search of the first ``count`` queries."""
 
     def work() -> None:
         rows = rows_for(run, case, call_of)

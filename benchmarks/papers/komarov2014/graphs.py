@@ -86,7 +86,7 @@ def compare(run: Run, case: Case) -> None:
 
 
 def measure(run: Run, metric: str, points: Any, k: int) -> list[dict[str, Any]]:
-    """Prove tonari's graph, compare the paper's graph with it, and time both."""
+    """Verify tonari's graph, compare the paper's graph with it, and time both."""
     from tonari.metrics import reference
 
     tonari = run.tonari

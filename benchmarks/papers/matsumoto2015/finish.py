@@ -56,7 +56,7 @@ def compare(run: Run, case: Case) -> None:
 
 
 def measure(run: Run, proof: Proof, data: str, left: int) -> list[dict[str, Any]]:
-    """Prove and time both finishes on about ``left * k`` survivors, and the whole selection with the heap."""
+    """Verify and time both finishes on about ``left * k`` survivors, and the whole selection with the heap."""
     import torch
 
     select_k, k, n = run.tonari.select_k, proof.k, proof.tensor.shape[1]

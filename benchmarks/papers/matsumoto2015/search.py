@@ -190,7 +190,7 @@ def sample_sizes(case: Case) -> Iterator[int]:
 
 
 def measure(run: Run, case: Case, pipeline: Pipeline, queries: Any, proof: Any, seconds: float) -> dict[str, Any]:
-    """Prove and time TH-heap with one n_S; return its row."""
+    """Verify and time TH-heap for one value of n_S; return its row."""
     import torch
 
     _, indices = pipeline.search(queries)

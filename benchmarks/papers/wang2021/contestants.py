@@ -21,7 +21,7 @@ ENDLESS = {name: PAPER[name] for name in ("recall", "sample")}
 
 
 class Unrepeatable(OurGraph):
-    """A graph whose bits may differ from build to build, so that every build is proved."""
+    """A graph whose bits may differ from build to build, so that every build is verified."""
 
     def judged(self, truth: GraphTruth) -> dict[str, Any]:
         self._proved = None
@@ -40,7 +40,7 @@ class PushedGraph(OurGraph):
         return pushing.build(self._points[:rows], self._case.k, update=self._update, seed=SEED, **self.settings)
 
     def judged(self, truth: GraphTruth) -> dict[str, Any]:
-        """Prove the graph; with locks, a second graph may differ from the first, and is proved again."""
+        """Verify the graph; with locks, a second graph may differ from the first, and is verified again."""
         if self._update != "proposals":
             self._proved = None
         return super().judged(truth)
@@ -88,7 +88,7 @@ def gnnd(run: Run, case: Case, samples: int, rounds: int) -> OurGraph:
 
 
 class MergedBy(Merged):
-    """A graph merged by an update from the graphs of two halves (GGM); all updates start from the same two graphs."""
+    """A graph that an update merges from the graphs of two halves (GGM); all updates start from the same two graphs."""
 
     def __init__(self, run: Run, case: Case, update: str, recall: float) -> None:
         super().__init__(run, case, recall=recall, seed=SEED, update=update)

@@ -1,6 +1,6 @@
 """Lists within a radius, outlier factors and clusters, compared with scikit-learn's, each in its own process.
 
-Our lists are proved on a sample of rows against tonari.metrics.radius_reference, factors by their definition, and
+Our lists are verified on a sample of rows against tonari.metrics.radius_reference, factors by their definition, and
 clusters by the counts of a sample of rows. scikit-learn must find the same lists and labels, and equal factors up to
 rounding.
 """
@@ -21,12 +21,12 @@ from .data import points_of
 from .estimators import contestants, refused, write
 
 PROVED_ROWS = 64
-FACTORS = 4  # number of proved outlier factors; each depends on neighbours of neighbours of a row's neighbours
-ROUNDING = 1e-7  # largest relative error of a proved outlier factor
+FACTORS = 4  # number of verified outlier factors; each depends on neighbours of neighbours of a row's neighbours
+ROUNDING = 1e-7  # largest relative error of a verified outlier factor
 
 
 def fitted(run: Run, case: Case) -> None:
-    """Prove and time a case's estimator in both libraries; write a row for each library."""
+    """Verify and time a case's estimator in both libraries; write a row for each library."""
     if refused(run, case):
         return
     points, (name, parameters) = points_of(run, case), asked(case)

@@ -1,7 +1,7 @@
 """KNeighborsTransformer, and a grid search of KNeighborsClassifier, compared with scikit-learn's.
 
-Our matrix is proved on a sample of rows against tonari.metrics.reference; scikit-learn must find the same neighbours,
-except where rounding changes their order. Our classes are proved by the votes of the reference's neighbours, and
+Our matrix is verified on a sample of rows against tonari.metrics.reference; scikit-learn must find the same neighbours,
+except where rounding changes their order. Our classes are verified by the votes of the reference's neighbours, and
 scikit-learn's grid search must give the same scores and classes.
 """
 
@@ -61,7 +61,7 @@ def write(run: Run, case: Case, timings: dict[str, Timing], columns: dict[str, d
 
 
 def transform(run: Run, case: Case) -> None:
-    """Prove and time KNeighborsTransformer in both libraries; write a row for each library."""
+    """Verify and time KNeighborsTransformer in both libraries; write a row for each library."""
     if refused(run, case):
         return
     points = points_of(run, case)
@@ -83,7 +83,7 @@ def transform(run: Run, case: Case) -> None:
 
 
 def prove_lists(lists: tuple[Any, Any], rows: Any, points: Any, k: int) -> dict[str, Any]:
-    """Prove `rows` of our sparse matrix; return columns of results about the proof.
+    """Verify the rows `rows` of our sparse matrix; return columns of results about the verification.
 
     Raises WrongAnswer unless each row has the point itself at distance 0, then the reference's neighbours.
     """
@@ -109,7 +109,7 @@ def agreeing(ours: Any, theirs: Any, rows: Any) -> float:
 
 
 def grid(run: Run, case: Case) -> None:
-    """Prove and time a grid search of KNeighborsClassifier in both libraries; write a row for each library."""
+    """Verify and time a grid search of KNeighborsClassifier in both libraries; write a row for each library."""
     if refused(run, case):
         return
     rows = points_of(run, case)

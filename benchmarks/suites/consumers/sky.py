@@ -1,6 +1,6 @@
 """Matches of two catalogues of the sky, compared with astropy's functions of the same names, on the same SkyCoords.
 
-Positions fill the sphere evenly, and no tree is kept between calls. A sample of our matches is proved against the
+Positions fill the sphere evenly, and no tree is kept between calls. A sample of our matches is verified against the
 separations of all pairs, and astropy must find the same positions.
 """
 
@@ -34,7 +34,7 @@ def catalogues(case: Case) -> Catalogues:
 
 
 def match(run: Run, case: Case) -> None:
-    """Prove and time ``match_coordinates_sky``, or ``search_around_sky`` for a case with a limit."""
+    """Verify and time ``match_coordinates_sky``, or ``search_around_sky`` for a case with a limit."""
     if find_spec(ASTROPY) is None:
         run.write(case, [{"who": OURS, "note": f"skipped: module {ASTROPY!r} is not installed"}])
         return

@@ -1,8 +1,8 @@
 """The neighbours that UMAP starts with, by tonari and by pynndescent (as umap-learn), in warm and fresh processes.
 
 tonari's are ``tonari.knn_graph(points, 14).to_umap()``, exact and by NN-Descent; NN-Descent gets the recall that was
-measured for pynndescent as ``recall=``. Distances are proved on a sample of points, and exact lists by comparison with
-the exact engine, which is proved itself.
+measured for pynndescent as ``recall=``. Distances are verified on a sample of points, and exact lists by comparison
+with the exact engine, which is verified itself.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def call(run: Run, case: Case, **options: Any) -> Callable[[], Any]:
 
 
 def layout(run: Run, case: Case) -> None:
-    """Prove and time the neighbours of UMAP; write a row for each contestant."""
+    """Verify and time the neighbours of UMAP; write a row for each contestant."""
     import torch
 
     points = points_of(run, case)

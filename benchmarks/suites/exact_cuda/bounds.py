@@ -1,4 +1,4 @@
-"""Prove a screen: for some queries, compare its lower bound for every group with scores in float64.
+"""Verify a screen: for some queries, compare its lower bound for every group with scores in float64.
 
 The screen's value of a group (its minimum) must be a lower bound of the scores of all members, and as tight as the
 error bound allows. A group that a row's list leaves out must have no member below the row's threshold.
@@ -64,7 +64,7 @@ def check_lists(lists: Any, thresholds: Any, rows: Any, packed: Packed) -> int:
 
 
 def proved_rows(m: int) -> Any:
-    """Return the row numbers of the queries to prove, as a NumPy array."""
+    """Return the row numbers of the queries to verify, as a NumPy array."""
     return np.unique(np.linspace(0, m - 1, PROVED_ROWS).astype(int))
 
 

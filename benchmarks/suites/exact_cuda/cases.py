@@ -11,7 +11,7 @@ from . import codes, cold, contracted, contracted_host, figures, host, screen, s
 
 # Maximum k for which flashlib is timed: it keeps k neighbours in registers.
 FLASH_K = 64
-MANY_QUERIES = 256  # number of single queries that are proved; only the first of them is timed
+MANY_QUERIES = 256  # number of single queries that are verified; only the first of them is timed
 ALL = tuple(PEERS)
 WITHOUT_FLASH = tuple(name for name in ALL if not name.startswith("flash"))
 SOME = ("torch float32", "cuvs", "flash float32")

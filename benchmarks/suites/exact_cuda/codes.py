@@ -1,4 +1,4 @@
-"""Searches of rows of bytes in host memory, by their codes on the device; proved by integer sums over all points."""
+"""Searches of rows of bytes in host memory, by their codes on the device; verified by integer sums over all points."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DEVICE_BYTES = "device bytes"
 
 
 def codes(run: Run, case: Case) -> None:
-    """Prove a search by codes, and time it from and to host memory: in batches of 2,048 queries, and in one call."""
+    """Verify a search by codes, and time it from and to host memory: in batches of 2,048 queries, and in one call."""
     needed, there = case.n * case.d, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > MEMORY_SHARE * there:
         run.write(case, [{"who": "tonari", "note": f"needs {needed} bytes of host memory, of {there}"}])

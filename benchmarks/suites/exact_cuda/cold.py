@@ -1,7 +1,7 @@
 """The first search on a machine: a new process in which Triton has compiled nothing yet.
 
 Each repeat is a process (cold_child.py) with its own empty cache. Before the clock starts, its rows are on the device
-and torch has run. The calling process proves the result; for a graph by NN-Descent (a case with a target), it
+and torch has run. The calling process verifies the result; for a graph by NN-Descent (a case with a target), it
 measures the recall instead.
 """
 
@@ -52,7 +52,7 @@ def cold_start(run: Run, case: Case) -> None:
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any] | FirstCalls:
-    """Return the work of a case that a comparison of two versions times."""
+    """Return the work of a case; comparisons of two versions time it."""
     if case.work is cold_start:
         return FirstCalls(lambda: first_call(run, case, {}))
     return search.workload(run, case)

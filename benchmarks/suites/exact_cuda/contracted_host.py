@@ -25,7 +25,7 @@ OF_RESIDENT = "of a resident search of f"
 
 
 def contracted_host(run: Run, case: Case) -> None:
-    """Prove and time the search of points in host memory.
+    """Verify and time the search of points in host memory.
 
     Then time the search of their contracted rows alone.
     """

@@ -32,7 +32,7 @@ def sweep(run: Run, case: Case) -> None:
 
 
 def screen_rows(run: Run, case: Case, data: DeviceData) -> None:
-    """Prove and time the screen on one kind of data, in the forms that the engine would use."""
+    """Verify and time the screen on one kind of data, in the forms that the engine would use."""
     from tonari.exact.cuda.rows import pack
     from tonari.exact.cuda.rows.form import make_form
     from tonari.exact.cuda.screens.sampling import sample_for

@@ -59,7 +59,7 @@ class NoCeilings:
 
 
 class WarmRun(Run):
-    """A run that makes the calls of a case, but proves, times and writes nothing."""
+    """A run that makes the calls of a case, but verifies, times and writes nothing."""
 
     def proof(self, *tensors: Any, **options: Any) -> Any:
         return NoProof()

@@ -1,8 +1,8 @@
-"""Searches, builds and graphs by the k-d tree: proved, timed alternately with other contestants, and judged.
+"""Searches, builds and graphs by the k-d tree: verified, timed alternately with other contestants, and judged.
 
 A search is timed on a prepared index, as gieseke2014 times its query phase; the build is a separate case. The proof
 compares a sample of rows with tonari.metrics.reference bit for bit, checks the order of all rows, and compares the
-answer with that of brute force, on as many queries as brute force has time for. The timed call must return the proved
+answer with that of brute force, on as many queries as brute force has time for. The timed call must return the verified
 answer. A contestant that would take too long gets only the first queries; its seconds are scaled, as ``rows_timed``
 shows. Each peer has a separate process.
 """
@@ -122,7 +122,7 @@ def searcher(run: Run, case: Case, data: DeviceData, index: Any, rows: int | Non
 
 
 class Found(NamedTuple):
-    """A prepared index, its proved answer to all queries, and columns about the proof and the plan."""
+    """A prepared index, its verified answer to all queries, and columns about the proof and the plan."""
 
     index: Any
     answer: Answer
@@ -130,7 +130,7 @@ class Found(NamedTuple):
 
 
 def proved(run: Run, case: Case, data: DeviceData) -> Found:
-    """Build the tree of a case, search all queries and prove the answer."""
+    """Build the tree of a case, search all queries and verify the answer."""
     index = index_of(run, data, "kdtree")
     answer = as_answer(searcher(run, case, data, index)(), run.where)
     rows = run.prove(lambda: proof_of(run, case, data).check(answer, case.k))
@@ -139,7 +139,7 @@ def proved(run: Run, case: Case, data: DeviceData) -> Found:
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """Return the call that a comparison of two versions times: a graph's build, or a search.
+    """Return the function that a comparison of two versions calls and times: a graph's build, or a search.
 
     In a stream, it searches one chunk.
     """
@@ -151,7 +151,7 @@ def workload(run: Run, case: Case) -> Callable[[], Any]:
 
 
 def search(run: Run, case: Case) -> None:
-    """Prove and time a search by the tree, by brute force, by the peers, and by auto if the case says so."""
+    """Verify and time a search by the tree, by brute force, by the peers, and by auto if the case says so."""
     data = data_of(run, case)
     found = proved(run, case, data)
     contestants: list[Any] = [Ours(run, TREE, searcher(run, case, data, found.index), case.m, case.m)]
@@ -176,7 +176,7 @@ def running_peers(stack: contextlib.ExitStack, run: Run, case: Case, data: Devic
 def clocked(
     run: Run, case: Case, data: DeviceData, contestants: Sequence[Any], expected: Answer
 ) -> tuple[dict[str, Timing], dict[str, float]]:
-    """Time all contestants alternately, and prove our answers before and after.
+    """Time all contestants alternately, and verify our answers before and after.
 
     Return the seconds of each contestant, and the recall of the peers.
     """
@@ -230,7 +230,7 @@ def write_rows(
 
 
 def build(run: Run, case: Case) -> None:
-    """Time the build of the tree by tonari and by the peers; prove a search of the built tree."""
+    """Time the build of the tree by tonari and by the peers; verify a search of the built tree."""
     data = data_of(run, case)
     found = proved(run, case, data)
     made: list[Any] = [None]

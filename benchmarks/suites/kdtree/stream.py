@@ -1,8 +1,8 @@
 """Streams of queries, timed from source to destination: made on the device, from and to host memory, from file to file.
 
-Some queries and answers of every chunk are kept and proved after the clock has stopped, so the proof is about the timed
-answers themselves. gieseke2014 answered 1.178 billion queries in chunks of ten million; a case on CUDA has a tenth of
-these queries.
+Some queries and answers of every chunk are kept and verified after the clock has stopped, so the proof is about the
+timed answers themselves. gieseke2014 answered 1.178 billion queries in chunks of ten million; a case on CUDA has a
+tenth of these queries.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ...harness.rows import merged
 from ...harness.run import Run
 from .search import COUNTED, TREE, Planned, data_of, index_of, speed
 
-KEPT_ROWS = 16  # number of rows of each chunk that are proved
+KEPT_ROWS = 16  # number of rows of each chunk that are verified
 # Number of different chunks in host memory, which a stream repeats as often as necessary.
 READY = 2
 
@@ -95,7 +95,7 @@ def several(run: Run, case: Case) -> None:
 
 
 def passing(run: Run, case: Case, index: Any, chunks: Any, points: Any, facts: dict[str, Any], note: str) -> None:
-    """Time a stream of queries to an index, prove some of its answers, and write its row."""
+    """Time a stream of queries to an index, verify some of its answers, and write its row."""
     kept = Kept()
     run.device.settle()
     started = time.perf_counter()

@@ -1,9 +1,9 @@
-"""Graphs by NN-Descent, by exact search, by auto and by the peers: proved, timed alternately, and judged.
+"""Graphs by NN-Descent, by exact search, by auto and by the peers: verified, timed alternately, and judged.
 
 The time is from raw points to the finished graph, with all steps: checks, packing, start, rounds, and the run's own
-measurement of recall. Every contestant is warmed up, then builds one graph, which is proved and whose peak memory is
+measurement of recall. Every contestant is warmed up, then builds one graph, which is verified and whose peak memory is
 measured. Then all contestants are timed alternately; a graph that is built again must have the same bits. If a build
-takes longer than VERY_LONG, it is not repeated: the time of the proved build counts.
+takes longer than VERY_LONG, it is not repeated: the time of the verified build counts.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Look(NamedTuple):
 
 
 def first_look(run: Run, case: Case, one: Contestant, truth: GraphTruth) -> Look:
-    """Warm a contestant up, let it build the graph once, and prove the graph."""
+    """Warm a contestant up, let it build the graph once, and verify the graph."""
     warmed = one.warm()
     run.free()
     peak = Peak(run.where)
@@ -63,7 +63,7 @@ def first_look(run: Run, case: Case, one: Contestant, truth: GraphTruth) -> Look
 def clocked(
     run: Run, case: Case, contestants: Sequence[Contestant], truth: GraphTruth
 ) -> dict[str, tuple[Timing, dict[str, Any]]]:
-    """Prove the contestants' graphs, and time those that are right.
+    """Verify the contestants' graphs, and time those that are right.
 
     For each other graph, write a row with the error.
     """
@@ -176,6 +176,6 @@ def verdicts(run: Run, bars: Sequence[Bar], measured: dict[str, float]) -> list[
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """Return the build of a graph by NN-Descent, for a comparison of two versions."""
+    """Return a function that builds a case's graph by NN-Descent, for a comparison of two versions."""
     graph = OurGraph(run, case, DESCENT, method="nn-descent", recall=case.target, seed=SEED, **case.parameters)
     return graph.make

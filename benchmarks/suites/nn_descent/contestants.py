@@ -1,7 +1,7 @@
 """The contestants that make graphs of a case's points: tonari's NN-Descent, exact search and auto, and the peers.
 
 Every contestant first makes a small graph, which compiles all kernels, and then a graph of all points, whose lists are
-proved.
+verified.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class OurGraph:
         self._made = self.make()
 
     def judged(self, truth: GraphTruth) -> dict[str, Any]:
-        """Prove the first graph; check that every later build has the same bits."""
+        """Verify the first graph; check that every later build has the same bits."""
         found = as_answer(self._made, self._run.where)
         if self._proved is not None:
             same(found, self._proved)

@@ -78,7 +78,7 @@ def curve(run: Run, case: Case) -> None:
 
 
 def one_by_one(run: Run, case: Case, contestants: Sequence[Contestant]) -> None:
-    """Build and prove the graph of each contestant and write its row, until the run's time is up."""
+    """Build and verify the graph of each contestant and write its row, until the run's time is up."""
     truth = truth_of(run, case)
     slowest = 0.0
     for one in contestants:

@@ -92,12 +92,12 @@ def proof_of(run: Run, case: Case) -> Proof:
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """Return the selection of a case that a comparison of two versions times."""
+    """Return a function that makes the selection of a case; comparisons of two versions time it."""
     return call_of(run, proof_of(run, case).tensor, case.k, "auto", {}, "last")
 
 
 def judge(run: Run, case: Case) -> None:
-    """Prove and time the selection of a case and its peers, and write the judged rows."""
+    """Verify and time the selection of a case and its peers, and write the judged rows."""
     if 4 * case.m * case.n > run.device.memory():
         run.write(case, [{"who": "tonari", "note": "larger than half of the memory"}])
         return

@@ -118,7 +118,10 @@ class History:
 
 
 def cases() -> Iterator[Case]:
-    """Return a case for each dtype, and one for the other grid; they take long, so they run only by name."""
+    """Return a case for each dtype, and a case for a second grid of shapes.
+
+    They take long, so they run only by name.
+    """
     for device in ("cpu", "cuda"):
         common: dict[str, Any] = {"data": "random", "metric": "", "rare": True}
         for dtype in DTYPES:
@@ -134,7 +137,7 @@ def grid(run: Run, case: Case) -> None:
 
 
 def other(run: Run, case: Case) -> None:
-    """Measure the other grid, from which ``auto`` learns nothing, on random rows only."""
+    """Measure a second grid of shapes, from which ``auto`` learns nothing, on random rows only."""
     _measure_cells(run, case, learnt=False)
 
 

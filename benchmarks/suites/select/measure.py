@@ -1,4 +1,4 @@
-"""Prove and time one selection, or note the reason why it was not timed.
+"""Verify and time one selection, or note the reason why it was not timed.
 
 Only the notes ``WRONG`` and ``FAILED`` are faults, which change the exit status. A method may also refuse a case
 (``refused``), need too much memory (``out of memory``) or take longer than a call may take (``over the cap``), and a
@@ -126,7 +126,7 @@ def measure(
     least: int = 3,
     most: int = 10,
 ) -> Row:
-    """Prove and time one selection; return columns about its speed and its proof, or a note."""
+    """Verify and time one selection; return columns about its speed and its proof, or a note."""
     tensor, k = proof.tensor, proof.k
     if method == "numpy":
         return numpy_scaled(run, tensor, k)

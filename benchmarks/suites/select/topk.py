@@ -4,7 +4,7 @@ Two comparisons are judged: rows in order (``sorted=True`` of both), and rows in
 ``sorted=False`` compared with the faster of ``torch.topk``'s two modes). ``select_k`` breaks ties by index,
 ``torch.topk`` does not. The bar is 1.5 times the peer's seconds, in the same rounds.
 
-Every answer is proved on its device before it is timed, in every row. On a GPU the kernels are compiled first, by a
+Every answer is verified on its device before it is timed, in every row. On a GPU the kernels are compiled first, by a
 process for each k.
 """
 
@@ -99,7 +99,7 @@ def cases() -> Iterator[Case]:
 
 
 def every_shape(run: Run, case: Case) -> None:
-    """Prove and time every cell."""
+    """Verify and time every cell."""
     cells = list(cells_of(run))
     if run.cuda:
         warm_all(cells)

@@ -293,12 +293,12 @@ def _change(metric: Any, shared: Mapping[str, Any]) -> Change | None:
 
 
 def _base(metric: Any, change: Change | None) -> str:
-    """Return the name of the metric that compares the rows: of the transformed rows, if there is a transformation."""
+    """Return the name of the metric that compares rows, after their transformation if there is one."""
     return get_metric(metric).name if change is None else change.base
 
 
 def _compared(rows: Source, change: Change | None) -> Source:
-    """Return a source of the transformed rows; the source `rows` itself without a transformation."""
+    """Return a source of transformed rows; without a transformation, the source `rows` itself."""
     return rows if change is None else ChangedSource(rows, change)
 
 

@@ -5,10 +5,8 @@ AROUND = 64  # maximum number of removed points that stay in a segment; each sea
 SMALL = 1024  # segments of fewer rows are merged: packing this many rows takes as long as a few searches
 
 # Case: spanning blobs, cube on cpu. Chosen on: an unrecorded machine.
-# number of listed neighbours beyond the min_samples-th, for the first rounds of merging components [3, 6, 12]
-LISTED_MORE = 6
-# a k-d tree finds the spanning tree of points with at most this many values (points x columns) [1 << 14, 1 << 17]
-WALKED_VALUES = 1 << 17
+LISTED_MORE = 6  # listed neighbours beyond the min_samples-th, for the first rounds that merge components [3, 6, 12]
+WALKED_VALUES = 1 << 17  # a k-d tree finds the spanning tree of at most this many values (n x d) [1 << 14, 1 << 17]
 MANY = 0.05  # a search for more than this share of the points chooses its own method [0.02, 0.05, 0.1]
 
 # Not measured: bounds on memory.
@@ -20,5 +18,4 @@ COUNTS_CHECKED = 1 << 20  # number of distances in a block that is checked for o
 PAIRS_GROWTH = 8  # maximum ratio of the numbers of rows in two successive blocks of a search for pairs
 
 # Not measured.
-# number of slices of rows on disk that are compared with checksums if the file has its old size and time
-CHECKED_SLICES = 4
+CHECKED_SLICES = 4  # slices of rows on disk to compare with checksums if the file has its old size and time

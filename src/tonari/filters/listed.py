@@ -97,7 +97,7 @@ def by_table(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors,
 
 
 def _record(name: str, rows: int, started: float) -> None:
-    """Add an attempt, which has resolved all of its rows, to the record of the call.
+    """Add an attempt that has resolved all of its rows to the record of the call.
 
     The time is correct on CUDA too, because the results are in host memory already.
     """

@@ -8,6 +8,5 @@ BYTE_SECONDS = 1e-10  # seconds to check a byte on one thread; decides the numbe
 # Case: small index-1x1000x3 on cpu. Chosen on: an unrecorded machine.
 LEAST_COMPARED = 3  # minimum number of rows that are compared with their copies; comparing them takes 0.2 µs
 MOST_COMPARED = 32  # maximum number of rows that are compared with their copies [8, 32, 128]
-# one row in this many is compared with its copy, but at least LEAST_COMPARED and at most MOST_COMPARED rows
-COMPARED_ONE_OF = 64
+COMPARED_ONE_OF = 64  # one row in this many is compared with its copy, from LEAST_COMPARED to MOST_COMPARED rows
 FEW_VALUES = 1024  # LEAST_COMPARED rows are compared if the queries have fewer values than this

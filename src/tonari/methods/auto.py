@@ -192,7 +192,7 @@ class Open:
 
     @property
     def can_be_bounded(self) -> bool:
-        """Whether brute force can take over queries that reach a limit on visits: on CUDA, without a memory budget."""
+        """Whether brute force can take over queries that visit too many nodes: on CUDA, without a memory budget."""
         return bool(self.problem.devices) and self.problem.memory is None
 
     def bounded(self, times: float = 1.0) -> Any:

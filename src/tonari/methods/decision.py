@@ -69,7 +69,10 @@ class Decision(NamedTuple):
         return found
 
     def search_unchecked(self, queries: Any, points: Any, progress: ProgressLike) -> Neighbors | None:
-        """Search rows whose values are unchecked, as :meth:`tonari.core.method.SearchMethod.search_unchecked` does."""
+        """Search rows whose values have not been checked.
+
+        See :meth:`tonari.core.method.SearchMethod.search_unchecked`.
+        """
         self._begun()
         found: Neighbors | None = self.method.search_unchecked(queries, points, self.plan, progress=progress)
         return found

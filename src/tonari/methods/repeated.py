@@ -128,7 +128,7 @@ def _read(args: Any, kwargs: dict[str, Any], key: list[Any], arrays: list[Any]) 
         if kind in _VALUES:
             key += (kind, x)
         elif not ((name == "points" or (name == "queries" and not arrays)) and _read((x,), {}, key, arrays)):
-            return False  # a Way needs the arrays in the order queries, points
+            return False  # a Way needs queries before points
     return True
 
 

@@ -4,17 +4,13 @@
 MOST_DIMENSIONS = 30  # maximum dimensions of a tree; in more dimensions, its boxes exclude nothing
 LEAST_POINTS = 128  # minimum points of a tree; a smaller tree has so few leaves that a search visits all of them
 FEW_POINTS = 2_048  # with fewer points, the sizes alone decide: examining the data would take as long as the search
-# maximum dimensions of a tree of fewer than FEW_POINTS points; in more, queries visit nearly all of its leaves
-MOST_DIMENSIONS_OF_FEW = 12
+MOST_DIMENSIONS_OF_FEW = 12  # maximum for fewer than FEW_POINTS points: beyond it, queries visit nearly all leaves
 PROBED = 256  # number of queries, evenly spaced, that probe the whole tree
 SAMPLE_PROBED = 128  # number of queries that probe the trees of a sample
-# number of queries that probe a tree first; more follow unless the expected times of both methods differ much
-FIRST_PROBED = 32
+FIRST_PROBED = 32  # queries that probe a tree first; more follow unless the two methods' expected times differ much
 PROBED_SHARE = {"cpu": 32, "cuda": 8}  # beyond FIRST_PROBED, at most one query in this many is probed
-# FIRST_PROBED queries suffice if the expected times of tree and brute force differ by more than this factor
-FAR_FACTOR = 2.0
-# the tree is built without a sample if brute force takes at least this many times as long as building it
-CHEAP_BUILD_FACTOR = 20.0
+FAR_FACTOR = 2.0  # FIRST_PROBED queries suffice if the two methods' expected times differ by more than this factor
+CHEAP_BUILD_FACTOR = 20.0  # no sample is needed if brute force takes this many times as long as building the tree
 SAMPLE = 16  # a sample has one point in this many
 LEAST_STEP = 8  # a sample of more than one point in this many is not used, because its trees would take too long
 LEAST_SAMPLE = 2_048  # minimum number of points in a sample
@@ -30,11 +26,9 @@ LEAST_SHARE = 0.75  # a tree may take as little as this share of the time that i
 EXCESS_PER_DIMENSION = 0.1
 MARGIN = 1.15
 WORTH_A_LOOK = 0.3  # maximum share of brute force's time for examining the data, if a tree of uniform points is slower
-# maximum share of brute force's time for examining the data, if a tree of uniform points is much slower
-WORTH_A_LOOK_IF_UNLIKELY = 0.15
+WORTH_A_LOOK_IF_UNLIKELY = 0.15  # maximum share if a tree of uniform points is much slower than brute force
 LEAST_VISITS = 64  # minimum of the limit on the number of nodes that a query visits
-# limit on a query's time, as a multiple of its expected time, because a few queries visit far more leaves
-LOOK_PATIENCE = 8.0
+LOOK_PATIENCE = 8.0  # limit on a query's time, as a multiple of its expected time: a few queries visit far more leaves
 
 # Case: kdtree auto-sift-d10, auto-sift-d15 on cuda. Chosen on: an unrecorded machine.
 # If a tree of uniform points would take UNLIKELY_FACTOR times as long as brute force, it is only tried if brute force
@@ -48,12 +42,11 @@ VISIT_SECONDS = 1e-6  # seconds that a single query takes to visit a node or a l
 
 # Case: nn_descent sift-100k, curve-gaussian on cpu. Chosen on: an unrecorded machine.
 CLEARLY = 1.5  # minimum expected speed-up before NN-Descent is chosen
-# NN-Descent gives up after work that is expected to take this many times as long as the fallback
-DESCENT_PATIENCE = 2.0
+DESCENT_PATIENCE = 2.0  # NN-Descent gives up after work that should take this many times as long as the fallback
 
 # Case: radius cloud-200k on cpu. Chosen on: an unrecorded machine.
 COUNTED = 32  # number of queries whose neighbours within the radius are counted in a sample of the points
-COUNTED_AMONG = 1 << 16  # number of points in that sample
+COUNTED_AMONG = 1 << 16  # number of points in the sample among which neighbours are counted
 SEARCHED = 64  # for at most this many nearest neighbours, a search is faster than lists of all points within the radius
 
 # Not measured.

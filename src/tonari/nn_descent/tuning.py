@@ -34,8 +34,7 @@ NEAR_TARGET = 0.8  # expected share of the missing neighbours that are still mis
 TASK_BLOCKS = 8  # blocks per task [4, 8, 16]
 TASK_QUERIES = 256  # rows per task of comparisons with centres [128, 256, 512]
 PACKED_CENTRES = 512  # number of centres that are packed in one step [256, 512, 1024]
-# coarse scores are used if they find at least this share of the points that are nearest by fine scores
-COARSE_ENOUGH = 0.95
+COARSE_ENOUGH = 0.95  # coarse scores are used if they find this share of the points nearest by fine scores
 LOOKS = 4  # number of tests of coarse scores of points; each test is among the members of the clusters near one point
 LOOK_QUERIES = 64  # number of queries in each test
 LOOK_POINTS = 2048  # number of points in each test
@@ -86,12 +85,9 @@ DOUBLING_DIMENSIONS = 2.7
 # Not measured.
 SAMPLE = 1000  # minimum rows of a sample that measures the recall, on the CPU
 SAMPLE_ON_CUDA = 4000  # minimum rows of a sample that measures the recall, on CUDA
-# minimum rows of a sample that measures the recall, on CUDA after a start from the lists of graphs
-SAMPLE_OF_JOIN = 2000
-# minimum of (sampled rows) x (1 - recall): with fewer than 3 expected misses, the recall is not measurable
-SAMPLED_MISSES = 10.0
-# seconds per row on one thread, in a search for a few hundred rows; limits the default number of threads
-ROW_SECONDS = 4e-5
+SAMPLE_OF_JOIN = 2000  # minimum rows of a sample that measures the recall, on CUDA after a start from lists of graphs
+SAMPLED_MISSES = 10.0  # minimum of (sampled rows) x (1 - recall): 3 expected misses or fewer measure nothing
+ROW_SECONDS = 4e-5  # seconds per row on one thread, for a few hundred rows; limits the default number of threads
 LEAST_SLAB = 1 << 15  # minimum points per slab in the search for true neighbours; smaller slabs have much overhead
 LEAST_TRUTH_BYTES = 256 * MIB  # minimum memory of the search for true neighbours; with less, it would be very slow
 
@@ -104,16 +100,13 @@ NEIGHBORS_PER_HUB_FEW = 15  # NEIGHBORS_PER_HUB for k <= 10 [11, 15, 31]
 WIDTH_FEW = 192  # WIDTH for k <= 10 [128, 192, 384]
 TRAINED_ON_CUDA = 48  # points per cluster in the k-means sample [24, 48, 96]
 KMEANS_ITERS_ON_CUDA = 4  # k-means iterations [2, 4, 8]
-# number of blocks of a round, within the limits on the rows of a block; a block takes little memory
-BLOCKS_ON_CUDA = 80
+BLOCKS_ON_CUDA = 80  # number of blocks of a round, within the limits on their rows; a block takes little memory
 
 # Case: nn_descent sift-1m on cuda. Chosen on: an unrecorded machine.
 # Blocks and tiles of a start on CUDA, and of sorting for reverse lists.
 SCORES_OF_A_PAIR = 16  # minimum number of members kept per pair of a point and a near cluster [8, 16, 32]
-# number of near clusters per point at which blocks of a start and of a round have equally many points
-USUAL_PROBES = 16
-# minimum number of list entries that are sorted in one step; the default is two per point
-LEAST_SORTED_ON_CUDA = 1 << 20
+USUAL_PROBES = 16  # with this many near clusters per point, blocks of a start and of a round have equally many points
+LEAST_SORTED_ON_CUDA = 1 << 20  # minimum list entries that are sorted in one step; by default, two per point are
 MOST_SORTED_ON_CUDA = 1 << 22  # maximum number of list entries that are sorted in one step, but at least one per point
 RANGES = 1 << 8  # maximum number of chunks of rows; the range of columns is found for each chunk separately
 RANGE_ROWS = 32  # minimum number of rows in a chunk, whose range of columns one program finds

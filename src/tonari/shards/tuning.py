@@ -17,13 +17,10 @@ PIECES = 256  # number of evenly spaced ranges of rows in a sample for centres o
 NEAR = 8  # number of nearest centres of a row whose shards may contain it
 KMEANS_ROUNDS = 4
 AXIS_STEPS = 16  # steps of the power method for the first principal axis
-# number of steps that improve a bisection of centres; each cuts across the line between the two means
-HALVING_STEPS = 4
-# number of attempts at shards of equal size; each adapts the centres' weights to the sizes in the previous attempt
-BALANCING_TRIES = 5
+HALVING_STEPS = 4  # steps that improve a bisection of centres; each cuts across the line between the two means
+BALANCING_TRIES = 5  # attempts at shards of equal size; each adapts the centres' weights to the previous sizes
 FULL = 0.95  # balancing ends when the mean size of the shards exceeds this share of the largest allowed size
-# an attempt multiplies a centre's weight by the root of its shard's relative size, but at least by this
-LEAST_CHANGE = 0.25
+LEAST_CHANGE = 0.25  # an attempt multiplies weights by the root of a shard's relative size, but at least by this
 MORE_SHARDS = 1.05  # factor by which the number of shards grows if some shards are too large
 MOST_TURNS = 16  # maximum number of shards that share the rows of one centre, as a multiple of n / rows per shard
 MOST_MARGIN = 1.0  # largest margin, in units of the distance between two centres
@@ -39,10 +36,8 @@ MOST_SAMPLED = 1 << 14  # maximum number of rows that are sampled to measure the
 GRAPH_WORK = 2  # progress counted per row of a shard whose graph is built; assigning a row to shards counts 1
 READ_RATE = 1.5e9  # assumed speed of reading files, in bytes per second; for the choice of the route
 TRUTH_TASKS = 4  # minimum number of tasks for the search for true neighbours, so that several workers share it
-# rows of the result in a segment; when they are merged, the parts of the shards for this segment are removed
-SEGMENT_ROWS = 1 << 25
-# maximum seconds to build and write a shard on a device, because a killed build has to repeat this work
-TASK_SECONDS = 10.0
+SEGMENT_ROWS = 1 << 25  # rows of the result in a segment; when they are merged, their parts of the shards are removed
+TASK_SECONDS = 10.0  # maximum seconds to build and write a shard on a device, because a killed build repeats it
 WRITE_RATE = 1.2e9  # bytes per second that all devices together write to the disk
 TRUTH_ROWS = 1 << 26  # maximum number of rows of the source that one task compares with the sampled rows
 TRIES = 3  # number of attempts at a task, after which its error is raised
@@ -50,8 +45,7 @@ TRIES = 3  # number of attempts at a task, after which its error is raised
 # Not measured by a case, but by hand on an EPYC (Zen 4): lists of ten neighbours in 15 shards, one thread. Merging by
 # blocks of 65,536, 32,768, 16,384, 8,192 and 4,096 rows takes 380, 330, 245, 240 and 275 ns per list.
 MERGED_AT_ONCE = 1 << 14  # rows whose lists a thread merges in one step; the lists fit into a cache
-# maximum number of threads that merge lists; more threads would only wait for the interpreter's lock
-MERGING_THREADS = 16
+MERGING_THREADS = 16  # maximum threads that merge lists; more would only wait for the interpreter's lock
 
 # Not measured by a case, but by hand on an EPYC (Zen 4): zlib computes checksums at 1.3 GB/s per thread, and the system
 # writes 42 MB to its cache in 18 to 40 ms and to the disk in 17 to 26 ms.
@@ -59,16 +53,14 @@ CHECKED_AT_ONCE = 8 << 20  # minimum number of bytes whose checksum a thread com
 
 # Not measured by a case, but by hand on four H100s and 64 cores: 8 million x 96 by 18 shards take 5.0 s on one device,
 # 5.3 s on two and 7.1 s on four, and 40 million by 15 shards 13.6, 10.1 and 10.6 s.
-# seconds of Python code per shard, which the threads of several devices cannot run at the same time
-SHARED_SECONDS = 0.2
+SHARED_SECONDS = 0.2  # seconds of Python code per shard, which devices' threads cannot run at the same time
 
 # Not measured: bounds of memory, and of the time that threads wait for one another.
 DEALT_AT_ONCE = 1 << 14  # rows that a thread assigns to shards in one step
 RENUMBERED_AT_ONCE = 1 << 18  # number of list rows on a device that are renumbered in one step
 TAKEN_AT_ONCE = 1 << 15  # rows that a thread copies in one step
 PAIRED = 1 << 13  # pairs (sampled row, true neighbour) whose shards are compared in one step
-# maximum bytes of the rows transformed in one step: original and transformed rows together, both counted as float64
-CHANGED_BYTES = 4 << 20
+CHANGED_BYTES = 4 << 20  # maximum bytes of original and transformed rows in one step, both counted as float64
 SUMMED_BYTES = 4 << 20  # bytes of the float64 rows that k-means adds up in one step
 BLOCK_BYTES = 256 << 20  # maximum bytes of the rows that are requested from a caller's object in one call
 STAGED_BYTES = 64 << 20  # bytes of each page-locked buffer through which rows are copied to a device

@@ -45,7 +45,7 @@ from tonari.sparse.rows import SparseRows, as_sparse_rows
 Found = TypeVar("Found", Neighbors, RadiusNeighbors)
 
 
-# the argument of tonari.methods.repeated.repeating that returns the cache of an Index's present state
+# the cache of an Index's present state, in the form that tonari.methods.repeated.repeating needs
 kept_of = operator.attrgetter("_state.kept")
 
 
@@ -217,7 +217,7 @@ class IndexBase(Hinted):
             raise Unsupported(f"{what}: an Index with codes={self._coded.codes!r} supports none; {fix}")
 
     def _check_method(self, now: State | SparseState, k: int) -> None:
-        """Raise Unsupported if the method that the caller named does not support all points together."""
+        """Raise Unsupported if the caller named a method that does not support all points together."""
         if self._asked == "auto" or isinstance(now, SparseState):
             return
         one = self._compared(now.sample[:1], "points")
@@ -264,10 +264,10 @@ def _after_checks(now: State, quick: Way | None) -> Way | None:
 
 
 def quick_search_of(index: IndexBase, queries: Any, k: int, threads: int | None) -> tuple[Way, Decision] | None:
-    """Return a function that repeats a search without planning, and the decision of this search; None if impossible.
+    """Return a function that repeats a search without planning, and the decision of this search.
 
-    The function takes queries of the same shape and dtype as `queries`. It returns None for queries that need a full
-    search by the Index, for example to name an invalid value.
+    Return None if that is impossible. The function takes queries of the same shape and dtype as `queries`. It returns
+    None for queries that need a full search by the Index, for example to name an invalid value.
     """
     now, call = index._state, index._call
     if not isinstance(now, State) or now.only is None or index._coded is not None or index._change is not None:

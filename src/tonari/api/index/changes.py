@@ -19,7 +19,7 @@ _CHANGED_FILE = "change the file of the rows, and make the Index again"
 
 
 class ChangingIndex(IndexBase):
-    """The updates of :class:`tonari.Index`."""
+    """The methods of :class:`tonari.Index` that change its points."""
 
     _updating: threading.Lock
 

@@ -40,7 +40,7 @@ class Radius(NamedTuple):
 
 
 def are_sparse(rows: Any, others: Any = None) -> bool:
-    """Whether one of the arrays is a sparse matrix or array of SciPy, or such rows after their check."""
+    """Whether one of the arrays is sparse: a matrix or array of SciPy, or sparse rows that have been checked."""
     return any(hasattr(each, "tocsr") or isinstance(each, SparseRows) for each in (rows, others))
 
 

@@ -25,7 +25,7 @@ _ENTRY_BYTES = 96  # bytes of memory for one entry of a neighbour list, includin
 
 @dataclass(frozen=True)
 class Budget:
-    """The memory budget of an estimator, split into fixed arrays and two equal shares: for searches and their results.
+    """The memory budget of an estimator: fixed arrays, and two equal shares for searches and for their results.
 
     Attributes
     ----------

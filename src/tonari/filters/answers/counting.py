@@ -85,7 +85,10 @@ def _count(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -
 
 
 def _by_mask(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, filtered: Allowed | None) -> Ids:
-    """Count the allowed points with one mask for all queries; only if all points are prepared for searches already."""
+    """Count the allowed points with one mask for all queries.
+
+    This requires that all points are already prepared for searches.
+    """
     allowed, inside, m = rules.open_places(), rules.without("shared"), len(queries)
     if filtered is not None and m < tuning.UNCOUNTED_QUERIES:
         return scope.count(queries, limits, filtered)

@@ -293,7 +293,10 @@ def _without_missing(found: Neighbors, *, descending: bool) -> tuple[Neighbors, 
 
 
 def _enter(request: _Request, found: Neighbors, kept: Ids, new: Any, last: Neighbors) -> None:
-    """Insert the replaced points into the lists of the unchanged points `kept`, where they precede the last entry."""
+    """Insert the replaced points into the lists of the unchanged points `kept`.
+
+    A replaced point enters a list if it precedes the list's last entry.
+    """
     limits, metric = last.distances[kept, 0], request.call.metric
     near = nearest_within(Points(new, request.call), inputs.rows_at(request.rows, kept), limits, request.k)
     here = np.flatnonzero(near.indices[:, 0] >= 0)

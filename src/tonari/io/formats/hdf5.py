@@ -166,8 +166,7 @@ def describe(path: Path, *, key: str | None) -> FileInfo:
                 if name not in file.attrs:
                     continue
                 attribute = file.attrs.get_id(name)
-                # Only strings of fixed length are read. Others are in a heap, and HDF5 2.0 hangs if the heap is
-                # damaged.
+                # Only strings of fixed length are read: others are in a heap, and HDF5 2.0 hangs on a damaged heap.
                 if attribute.shape == () and attribute.dtype.kind == "S" and attribute.dtype.itemsize <= LONGEST_NAME:
                     extra[name] = file.attrs[name].decode()
             rows, columns = dataset.shape

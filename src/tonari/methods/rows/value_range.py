@@ -264,7 +264,7 @@ def check_far(
 
 
 def are_inside(limits: npt.NDArray[Any], points: Any, record: Metric) -> bool:
-    """Return whether no check is needed: the metric needs none, or all queries share one ordinary limit."""
+    """Return whether no check is needed: for some metrics, or if all queries share one limit inside the range."""
     if record.bits or record.own or record.missing or not (len(limits) and len(points)):
         return True
     return not limits.strides[0] and _PLAIN_LOW < abs(limits.item(0)) < _PLAIN_HIGH

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 Float64 = npt.NDArray[np.float64]
 
-# Largest accepted angle. It has at most 2^19 quarter turns, so that the product of their number and 33 bits of pi / 2
-# is exact.
+# Largest accepted angle. The number of its quarter turns has at most 19 bits, so that multiplying this number by the
+# first 33 bits of pi / 2 is exact.
 LARGEST_ANGLE = 8e5
 
 _SIN = (

@@ -83,10 +83,8 @@ def clusters(sizes: Sizes, budget: int) -> ShardPlan:
 def _shards_at_once(sizes: Sizes, rows: int, least: int) -> int:
     """Return the number of shards that a device reads in one pass over the source.
 
-    `rows` is their total number of rows.
-
-    The number is chosen such that building and writing a shard takes about TASK_SECONDS, because a killed build repeats
-    the shard that it was building.
+    `rows` is the total number of rows in all shards. Building and writing a shard should take about TASK_SECONDS,
+    because a killed build repeats the shard that it was building.
     """
     if not sizes.devices:
         return 1

@@ -85,7 +85,7 @@ def candidates_kernel(
     present = row < rows
     point = tl.load(order_ptr + first + row, mask=present, other=0)  # [ROWS, 1]
     slot = tl.arange(0, SLOTS)[None, :]
-    # The hub of each slot. Reverse neighbours are candidates themselves, in the first ROOM slots, and hubs as well.
+    # The hub of each slot. The reverse neighbours, in the first ROOM slots, are candidates themselves and also hubs.
     hub_slot = slot - ROOM
     hub = hub_slot // BREADTH
     listed = (hub_slot >= 0) & (hub < HUBS) & present
