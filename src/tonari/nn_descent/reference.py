@@ -95,7 +95,7 @@ class ReferenceBackend:
         return Neighbors(found.distances[rows], found.indices[rows])
 
     def reverse(self, entries: Entries) -> Entries:
-        """Find, for each point, the first `reverse` rows, by (column, row), with it as a hub: int32 (n, reverse)."""
+        """Find, for each point, the first `reverse` rows, by (column, row), that list it as a hub."""
         n, most = self.plan.n, self.plan.reverse
         hubs = entries[:, : self.plan.n_hubs].T.ravel()
         pairs = np.flatnonzero(hubs >= 0)

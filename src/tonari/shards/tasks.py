@@ -336,5 +336,5 @@ def _begun(plan: Plan, rows: int, reason: str = "") -> None:
 
 
 def _rounds_of(device: str) -> dict[str, int]:
-    """Return settings for the plan of a shard's graph: on the CPU, its second round of NN-Descent is a light one."""
+    """Return plan settings for a shard's graph: on the CPU, its second round of NN-Descent is a light one."""
     return {"light_rounds": 2} if device == "cpu" else {}

@@ -37,8 +37,8 @@ from tonari.nn_descent.updates import UPDATES
 MANIFEST, INDICES, DISTANCES = "manifest.json", "indices.npy", "distances.npy"
 GRAPH, NEIGHBORS = "graph", "neighbors"
 VERSION = 1  # format version of a complete directory
-# Format version of an unfinished directory. Every release raises it whose builds draw or compute anything differently,
-# so that no build is resumed by a release that would continue it differently.
+# Format version of an unfinished directory. A release whose builds draw or compute anything differently raises it, so
+# that it never resumes a build of another release.
 BUILDING_VERSION = 3
 _FORMATS = {GRAPH: "tonari.graph", NEIGHBORS: "tonari.neighbors"}
 BUILDING, COMPLETE = "building", "complete"

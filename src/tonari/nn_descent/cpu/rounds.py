@@ -35,7 +35,7 @@ def point_terms(points: npt.NDArray[Any], metric: str, workers: Workers) -> npt.
 
 
 class Helps(NamedTuple):
-    """Data in addition to the points that a round can use to compare points.
+    """Optional data that help a round to compare points.
 
     Attributes
     ----------

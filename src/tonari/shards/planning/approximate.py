@@ -11,7 +11,7 @@ from tonari.shards import tuning
 from tonari.shards.plan import ShardPlan
 from tonari.shards.planning.sizes import Needs, Sizes, most_rows, too_little
 
-_LOCKED = 2  # page-locked memory that is allocated per byte requested, at most: sizes are rounded up to powers of two
+_LOCKED = 2  # maximum page-locked bytes allocated per byte requested, since sizes are rounded up to powers of two
 _CENTRE_BYTES = 64  # bytes of memory per coordinate of a centre
 _GAP_BYTES = 64  # bytes of memory per pair of centres, for their distance
 

@@ -48,7 +48,7 @@ def _read_block(worker: Worker, args: tuple[int, int, int]) -> Any:
 
 
 def _compute_members(worker: Worker, args: tuple[int, int, int], rows: Any) -> tuple[Any, npt.NDArray[np.uint32]]:
-    """Assign the rows of a block to shards: return where each shard ends in a list of row numbers, and then this list.
+    """Assign the rows of a block to shards; return the end of each shard in a list of row numbers, then this list.
 
     Row numbers count from the start of the block. A row in several shards occurs several times.
     """
