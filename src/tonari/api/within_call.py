@@ -19,9 +19,19 @@ from tonari.methods.rows.points import DecidedPoints, Points
 
 
 class Verb(NamedTuple):
-    """How a public function computes its result from prepared points.
+    """How a public function computes its result from prepared points; cached, so that equal calls need no planning.
 
-    It is cached, so that equal calls are repeated without planning.
+    Attributes
+    ----------
+    run : function(DecidedPoints, queries, limits) -> answer
+    counts : bool
+        Whether points are counted, not listed.
+    own : bool
+        Whether the queries are the points, and no point finds itself.
+    later : bool
+        Whether the queries are the points, and each finds only points after itself.
+    finish : function(RadiusNeighbors) -> answer, optional
+        With `own`, the conversion of a native call's lists to the result; default: none.
     """
 
     run: Callable[[DecidedPoints, Any, npt.NDArray[Any]], Any]

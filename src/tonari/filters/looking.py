@@ -47,7 +47,18 @@ def is_listed_soon(scope: Scope, queries: Any, rules: Rules, *, filtered: bool =
 
 
 def are_few_forbidden(scope: Scope, near: Ids, rules: Rules, m: int) -> bool:
-    """Return whether to count forbidden points by exact values, and to subtract them from the count of all points."""
+    """Return whether to count forbidden points by exact values and subtract them from the count of all points.
+
+    The alternative is to check the rules for each point within the radius. For a few queries, two counts always take
+    too long.
+
+    Parameters
+    ----------
+    near : int64 array
+        For each query of a sample, the number of points within the radius.
+    m : int
+        The number of all queries.
+    """
     if rules.mask is not None or rules.grouped or m < tuning.UNCOUNTED_QUERIES:
         return False
     pairs = m if rules.own else 0

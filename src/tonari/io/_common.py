@@ -129,7 +129,15 @@ def size_of(path: Path) -> int:
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a regular file to read its bytes; raise an error for a pipe or a device instead of waiting for data."""
+    """Open a regular file to read its bytes; raise an error for a pipe or device at once, without waiting for data.
+
+    Raises
+    ------
+    FileNotFoundError, NotADirectoryError, IsADirectoryError
+        The file does not exist.
+    FileFormatError
+        The path is a device, a pipe or a socket.
+    """
     file = os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)), "rb")
     status = os.fstat(file.fileno())
     if stat.S_ISREG(status.st_mode):

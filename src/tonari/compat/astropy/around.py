@@ -88,9 +88,28 @@ def search_around_sky(
 def in_blocks(
     index: Index, vectors: Float64, reach: Float64, rows: Ids, queries: Positions, points: Positions
 ) -> Iterator[tuple[Ids, Ids, Ids, Float64]]:
-    """Find, for each of some queries, all points within the query's maximum chord.
+    """Find all points within the maximum chord of each selected query, in blocks of queries to bound the memory.
 
-    Blocks of queries are searched one after another, which bounds the memory.
+    Parameters
+    ----------
+    index : Index
+        The index of the points' unit vectors.
+    vectors : float64 array of shape (m, 3)
+        The unit vectors of all queries.
+    reach : float64 array of shape (m,)
+        The maximum chord of each query.
+    rows : int64 array
+        The row numbers of the queries to search for, ascending.
+    queries, points : Positions
+
+    Yields
+    ------
+    some : int64 array
+        The row numbers of the queries in this block.
+    left, right : int64 arrays of shape (pairs,)
+        The row numbers of the query and of the point of each pair; `left` ascends.
+    degrees : float64 array of shape (pairs,)
+        The angular separation of each pair.
     """
     if not len(rows):
         return

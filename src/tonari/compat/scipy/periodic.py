@@ -145,9 +145,15 @@ class Periodic:
         return _Request(rows, limits, reach, masks, np.logical_or.reduce([far, *masks[1:]]))
 
     def _blocks(self, request: _Request, rows: Ids, threads: int | None) -> Iterator[tuple[Ids, Ids, Ids, Float64]]:
-        """Find all points within the radius of each of the queries `rows`.
+        """Find all points within the radius of each of the queries `rows`, in blocks of queries to bound the memory.
 
-        Blocks of queries are searched one after another, which bounds the memory.
+        Yields
+        ------
+        some : int64 array
+            The row numbers of the queries in this block.
+        left, right, distances : arrays of shape (pairs,)
+            The query, the point and the distance of each pair, in order of (query, distance, point). Distances that
+            are equal only after taking the p-th root are ordered by the sums before it.
         """
         if not len(rows):
             return

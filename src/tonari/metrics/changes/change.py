@@ -146,9 +146,20 @@ class Change:
 
 
 def first_outside(finish: Callable[[Float64], Float64], limits: Float64) -> Float64:
-    """Return, for each limit, the smallest float64 number x >= 0 with finish(x) above the limit.
+    """Return for each limit the smallest float64 number x >= 0 with finish(x) above the limit, found by bisection.
 
-    The number is found by bisection.
+    Parameters
+    ----------
+    finish : callable
+        A monotone function that maps inf to inf.
+    limits : array of shape (m,)
+        Limits on values of `finish`. For a limit of inf the result is inf.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> first_outside(np.sqrt, np.array([2.0, -1.0, np.inf]))
+    array([ 4.,  0., inf])
     """
     low = np.full(limits.shape, -1, np.int64)  # bits of the largest x that is known to be within the limit
     high = np.full(limits.shape, _INFINITY)  # bits of the smallest x that is known to be beyond the limit, or of inf

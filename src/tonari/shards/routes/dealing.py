@@ -1,10 +1,11 @@
 """Assign rows to overlapping shards so that near rows share a shard.
 
-    centres k-means of a sample of the rows (centres.py) shard_of centres, bisected recursively such that shards have
-    about equal sizes, overlaps included parts if one centre has too many rows for a shard, they are divided by row
-    number reaches distances of a row from the borders between its nearest centre and other centres; a border is the
-    plane halfway between two centres. The distance is 0 on the border, and 1 / 2 at the nearest centre memberships a
-    row is in the shards of its nearest centre and of other near centres within the margin
+    centres         k-means of a sample of the rows (centres.py)
+    shard_of        centres, bisected recursively such that shards have about equal sizes, overlaps included
+    parts           if one centre has too many rows for a shard, they are divided by row number
+    reaches         distances of a row from the borders between its nearest centre and other centres; a border is the
+                    plane halfway between two centres. The distance is 0 on the border, and 1 / 2 at the nearest centre
+    memberships     a row is in the shards of its nearest centre and of other near centres within the margin
 
 Two neighbours can find each other if they share a shard. The true neighbours of a sample of rows are computed in
 advance, and the margin is the smallest one at which enough of these neighbours share a shard with their row. With fewer

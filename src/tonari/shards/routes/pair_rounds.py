@@ -1,8 +1,9 @@
 """Rounds that compare every two slabs of consecutive rows once.
 
-    graph-S the graph of slab S inner-G every two slabs of group G are compared, and each row keeps the nearest points
-    found so far pair-R-A-B in round R, every slab of group A is compared with every slab of group B rows-S the final
-    lists of slab S are written as rows of the result
+    graph-S          the graph of slab S
+    inner-G          every two slabs of group G are compared, and each row keeps the nearest points found so far
+    pair-R-A-B       in round R, every slab of group A is compared with every slab of group B
+    rows-S           the final lists of slab S are written as rows of the result
 
 The rounds form a tournament whose players are the groups: every two groups are compared once. In a round, each group is
 in at most one pair, so the pairs of a round can run on several workers. The result of comparing two slabs depends on

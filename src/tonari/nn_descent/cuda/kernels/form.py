@@ -1,8 +1,8 @@
 """Convert rows to the form for the start (cuda/form.py): ranges of columns, then float16 rows, then squared norms.
 
-    range minimum, maximum and sum of each column, as float64. CHUNKS programs process each block of STEP columns, and
-    each program reads every CHUNKS-th tile of ROWS rows form (x - centre) * scale or, if the metric is angular, x
-    divided by its norm, after subtracting its mean if
+    range      minimum, maximum and sum of each column, as float64. CHUNKS programs process each block of STEP columns,
+               and each program reads every CHUNKS-th tile of ROWS rows
+    form       (x - centre) * scale or, if the metric is angular, x divided by its norm, after subtracting its mean if
                the metric is centred; norm and mean take one more pass over the row each. A program processes ROWS
                rows in steps of STEP columns
     squares    squared norms of rows of the form, as float32. A program processes ROWS rows

@@ -1,7 +1,7 @@
 """Find the BEST centres nearest to each row, almost exactly, on tensor cores.
 
-    program compares QUERIES rows, contiguous in memory or gathered by row number, with all centres in tiles of CENTRES
-    score query term + centre term - 2 <q, c>, at least 0, as a float32, whose bits have the order of integers; the
+    program    compares QUERIES rows, contiguous in memory or gathered by number, with all centres in tiles of CENTRES
+    score      query term + centre term - 2 <q, c>, at least 0, as a float32, whose bits have the order of integers; the
                lowest bits are replaced by the index of the tile of centres
     state      the two smallest keys of each column over all tiles; at the end, the BEST smallest keys of each row
 
