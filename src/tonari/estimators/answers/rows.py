@@ -30,7 +30,7 @@ class Rows:
 
 
 class GivenRows:
-    """A counterpart of Index for metrics that it does not support: functions, and "precomputed" distances.
+    """Fitted rows for metrics that Index does not support: functions, and "precomputed" distances.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Weights of the neighbours within a radius, and predictions from them: `votes.py` for lists of different lengths."""
+"""Weights of the neighbours within a radius, in lists of different lengths, and predictions from them."""
 
 from __future__ import annotations
 
