@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tonari.core.results.neighbors import Neighbors
     from tonari.nn_descent.papers.cuda.gnnd import Lists
 
-BLOCK = 1 << 16  # number of rows in a block, whose proposals are in memory together
+BLOCK = 1 << 16  # number of rows in a block; the proposals of a block are in memory at the same time
 
 
 def build(

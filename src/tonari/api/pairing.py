@@ -124,7 +124,7 @@ def pairs(
     if path is None:
         if window is None:
             found = wanted.pairs(slice(0, len(rows)), progress)
-        else:  # in blocks, to save memory: the window may drop most pairs
+        else:  # in blocks, which saves memory, because the window may drop most pairs
             with Progress(progress, total=len(rows), seconds=None, label="pairs", unit="row") as bar:
                 blocks = list(_blocks(wanted.found, len(rows), bar)) or [wanted.pairs(slice(0, 0), False)]
             found = Pairs(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
@@ -192,7 +192,10 @@ class _Wanted(NamedTuple):
 
 
 def _blocks(find: Callable[[slice], Pairs], n: int, bar: Progress) -> Iterator[Pairs]:
-    """Yield the pairs that `find` finds in block after block of rows; their number decides the next block's length."""
+    """Yield the pairs that `find` finds in block after block of rows.
+
+    The number of pairs in a block decides the length of the next one.
+    """
     begin, size = 0, tuning.PAIRS_FIRST_ROWS
     while begin < n:
         rows = slice(begin, min(begin + size, n))

@@ -251,7 +251,7 @@ def search(
 
 
 def _keep(call: Call, decision: Decision, queries: Any, points: Any) -> None:
-    """Cache functions to repeat a call, unless its decision has prepared points, which an equal call may not have."""
+    """Cache functions that repeat a call, unless its decision has prepared points: an equal call may have others."""
     if decision.prepared is None:
         quick = repeated.quick_search(call, decision, queries, points)
         repeated.keep(decision, (queries, points), quick, repeated.answered(call, decision))

@@ -292,12 +292,12 @@ def _change(metric: Any, shared: Mapping[str, Any]) -> Change | None:
 
 
 def _base(metric: Any, change: Change | None) -> str:
-    """Return the name of the metric that compares rows after their transformation, if there is one."""
+    """Return the name of the metric that compares rows, after their transformation if there is one."""
     return get_metric(metric).name if change is None else change.base
 
 
 def _compared(rows: Source, change: Change | None) -> Source:
-    """Return a source of the transformed rows; the source `rows` itself without a transformation."""
+    """Return a source of transformed rows; without a transformation, the source `rows` itself."""
     return rows if change is None else ChangedSource(rows, change)
 
 
@@ -330,7 +330,7 @@ def _executor(given: Any, request: Request) -> Executor:
     devices = request.devices
     if isinstance(given, str) and given == "local":
         return LocalExecutor(devices)
-    distributed = sys.modules.get("distributed")  # a caller with a Dask client has imported it
+    distributed = sys.modules.get("distributed")  # a caller with a Dask client has already imported Dask
     if distributed is not None and isinstance(given, distributed.Client):
         for name, rows in (("source", request.source), ("queries", request.queries)):
             if rows is not None and isinstance(rows.origin, ArraySource):

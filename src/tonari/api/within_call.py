@@ -1,4 +1,4 @@
-"""The checked arguments of a radius search, and the caching of how equal calls are answered."""
+"""The checked arguments of a radius search, and cached functions that answer equal calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tonari.methods.rows.points import DecidedPoints, Points, none_counted, none
 
 
 class Verb(NamedTuple):
-    """The way a public function computes its result from prepared points, cached to repeat calls without planning.
+    """How a public function computes its result from prepared points; cached, so that equal calls need no planning.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class WithinCall(NamedTuple):
             return self
         made = those.decided_within(rows, limits, those.call.progress)
         if not those.call.place.devices:
-            self._keep(verb, made.decision._replace(prepared=None))  # a repeated call brings its own points
+            self._keep(verb, made.decision._replace(prepared=None))  # a repeated call passes its own points
         return self._replace(points=made)
 
     def _keep(self, verb: Verb, decision: Decision) -> None:
@@ -115,7 +115,7 @@ class WithinCall(NamedTuple):
 
 
 def _of_itself(quick: repeated.Way, finish: Callable[[RadiusNeighbors], Any] | None) -> repeated.Way:
-    """Turn a function of queries and points into a function of points, which are also the queries."""
+    """Turn a function of queries and points into a function of points, which are the queries too."""
 
     def joined(points: Any) -> Any:
         found = quick(points, points)

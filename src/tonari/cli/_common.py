@@ -80,12 +80,12 @@ def in_words(message: str) -> str:
 
 logger = logging.getLogger("tonari")
 
-# Names of the arrays in three kinds of .npz files: a graph, neighbours, and neighbour lists of different lengths.
+# names of the arrays in three kinds of .npz files: a graph, neighbours, and neighbour lists of different lengths
 _GRAPH = {"about", "indices", "distances"}
 _NEIGHBORS = {"indices", "distances"}
 _LISTS = {"indptr", "indices", "distances"}
-# Exceptions that the library raises for unusable data, files and machines, which are reported as one line. Any other
-# exception is a bug and is shown with its traceback.
+# Exceptions of the library for unusable data, files and machines, which are reported as one line. Any other exception
+# is a bug, and is shown with its traceback.
 _REFUSALS = (ValueError, TypeError, OSError, ImportError, MemoryError)
 
 
@@ -142,7 +142,7 @@ def _where_to_look(error: click.ClickException) -> str:
 
 
 def _describe(error: BaseException) -> str:
-    if isinstance(error, OSError) and error.strerror:  # the operating system's message
+    if isinstance(error, OSError) and error.strerror:  # the message of the operating system
         return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
     return str(error) or ("out of memory" if isinstance(error, MemoryError) else type(error).__name__)
 
@@ -195,7 +195,10 @@ def kind_of(path: Path) -> Literal["graph", "index", "neighbours", "lists", "poi
 
 
 def emit(facts: dict[str, Any], text: str, *, as_json: bool, inputs: Inputs | None = None) -> None:
-    """Print a result and the description of its input files: `facts` as one JSON object with `as_json`, else `text`."""
+    """Print a result: with `as_json`, `facts` as one JSON object, otherwise `text`.
+
+    Both include the description of the input files.
+    """
     if inputs is not None and inputs.facts:
         facts, text = facts | {"read": inputs.facts}, inputs.text + text
     say(json.dumps(facts, allow_nan=False) if as_json else text)
@@ -204,7 +207,7 @@ def emit(facts: dict[str, Any], text: str, *, as_json: bool, inputs: Inputs | No
 def emit_output(
     output: Path, facts: dict[str, Any], text: str, started: float, *, as_json: bool, inputs: Inputs
 ) -> None:
-    """Print the number of results, the output and its size, and the seconds that have passed since `started`."""
+    """Print the number of results, the output file and its size, and the seconds that have passed since `started`."""
     seconds = time.perf_counter() - started
     size = bytes_of(output) if output.is_dir() else output.stat().st_size
     facts = {"output": str(output), **facts, "seconds": seconds, "bytes": size}
@@ -214,7 +217,7 @@ def emit_output(
 
 @contextlib.contextmanager
 def warnings_as_lines() -> Iterator[None]:
-    """Collect the library's warnings, and print each as one line on stderr after the work, as errors are printed."""
+    """Collect the library's warnings, and print them to stderr after the work, each as one line like an error."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         yield
@@ -230,7 +233,7 @@ class _Printable(logging.Formatter):
 
 
 def log_handler() -> logging.Handler:
-    """Return a log handler that writes each record as one line to stderr, as errors are printed."""
+    """Return a log handler that writes each record as one line to stderr, like an error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Printable("tonari: %(message)s"))
     return handler

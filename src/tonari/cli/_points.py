@@ -89,7 +89,7 @@ def column_options(command: Decorated) -> Decorated:
 
 
 def inputs_option(command: Callable[..., None]) -> Callable[..., None]:
-    """Declare --columns and --drop; pass them, and --id if the command declares it, as the Inputs object `read`."""
+    """Declare --columns and --drop; pass these options, and --id if the command has it, as the Inputs object `read`."""
 
     @functools.wraps(command)
     def with_inputs(
@@ -109,7 +109,7 @@ id_option = click.option(
 )
 
 
-# Formats of OUT that can store a column of names.
+# suffixes of output formats that can store a column of names
 _NAMED = (".csv", ".tsv", ".parquet", ".arrow")
 
 
@@ -122,7 +122,7 @@ def check_named(context: click.Context, output: Path, read: Inputs) -> None:
 
 @dataclass
 class Inputs:
-    """A reader of a command's input files, which applies the options about columns and records descriptions.
+    """A reader of a command's input files; it applies the options about columns, and records descriptions of the files.
 
     Parameters
     ----------

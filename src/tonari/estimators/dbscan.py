@@ -81,7 +81,8 @@ class DBSCAN(ClusterMixin, Searching):
     p : float, optional
         For ``metric="minkowski"``, as for :class:`NearestNeighbors`. None: 2.
     memory : int or str, optional
-        Bytes beyond X and the attributes. Only the lists of one block of rows are in memory; None bounds their length.
+        Maximum bytes beyond X and the attributes. Only the lists of one block of rows are in memory at a time; by
+        default, their total length has a limit.
 
     Attributes
     ----------
@@ -185,7 +186,7 @@ class _Clustering:
             self._counts = self._rows.counts()
 
     def core_rows(self, min_samples: int, weights: npt.NDArray[Any] | None) -> npt.NDArray[np.bool_]:
-        """Return a mask of the core rows: their neighbours' number, or sum of weights, is at least `min_samples`."""
+        """Return a mask of the rows whose number of neighbours, or sum of their weights, is at least `min_samples`."""
         if weights is None:
             core: npt.NDArray[np.bool_] = self._counts >= min_samples
             return core
@@ -197,7 +198,7 @@ class _Clustering:
     def labels(self, core: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
         """Return the cluster of each row, -1 for noise, from the mask of core rows."""
         ids = np.flatnonzero(core)
-        labels = np.full(len(core), len(ids))  # rows in no cluster yet have a label above all ids
+        labels = np.full(len(core), len(ids))  # rows without a cluster have a label above all ids
         components, place = Components(len(ids)), np.cumsum(core) - 1
         for left, right in self._pairs():
             both = core[left] & core[right]

@@ -19,7 +19,7 @@ Array = npt.NDArray[Any]
 
 
 def host_matrix(given: Any, name: str, kinds: str, hint: str) -> Array:
-    """Return an array of shape (n, k) in host memory; raise TypeError if its kind of dtype is not allowed."""
+    """Return an array of shape (n, k) in host memory; raise TypeError if the kind of its dtype is not allowed."""
     array = from_host(inputs.to_host(given), name, "(n, k)")
     if array.dtype.kind not in kinds:
         raise TypeError(f"{name}: got {array.dtype}; {hint}")

@@ -147,7 +147,7 @@ class Call:
 
 
 def _one_place(given: dict[str, Any]) -> Hashable:
-    """Return "host" if all arrays are NumPy arrays, or the CUDA device of torch tensors; None in all other cases."""
+    """Return "host" if all arrays are NumPy arrays, the CUDA device of torch tensors, or None in any other case."""
     places = {_place_of(x) for x in given.values()}
     return places.pop() if len(places) == 1 else None
 

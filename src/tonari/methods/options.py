@@ -161,7 +161,7 @@ def _with_options(signature: inspect.Signature, kind: type[Any]) -> inspect.Sign
 
 
 def _with_entry(doc: str | None, names: list[str]) -> str | None:
-    """Return a docstring in which an entry after the other parameters lists the options that it does not describe.
+    """Return a docstring with a further entry, after its parameters, for the options that it does not describe.
 
     >>> print(_with_entry("Search.\\n\\nParameters\\n----------\\nk : int\\n\\nReturns\\n-------\\nint", ["threads"]))
     Search.

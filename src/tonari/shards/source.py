@@ -28,8 +28,8 @@ class Source(ABC):
     n: int
     d: int
     dtype: str
-    name: str = "points"  # name of the argument in error messages
-    most_rows = 1 << 62  # largest number of rows that may be read at once; a plan lowers it
+    name: str = "points"  # name of the points in error messages: an argument of the caller
+    most_rows = 1 << 62  # maximum number of rows that may be read in one call; a plan may lower it
 
     @property
     def row_bytes(self) -> int:
@@ -47,7 +47,7 @@ class Source(ABC):
         return self
 
     def pieces(self, begin: int, end: int) -> Iterator[slice]:
-        """Yield the ranges in which rows [begin, end) are read to be copied: here, one."""
+        """Yield ranges that together are the rows [begin, end), for a caller that copies them one after another."""
         yield slice(begin, end)
 
     @abstractmethod
@@ -64,7 +64,7 @@ class Source(ABC):
 
     @abstractmethod
     def check_unchanged(self) -> None:
-        """Raise an error if the points are known to have changed or to be gone."""
+        """Raise an error if the points have evidently changed since they were opened, or no longer exist."""
 
     def digest(self) -> str:
         """Return a digest of a few ranges of rows, for :meth:`facts`.
@@ -140,13 +140,13 @@ class FileSource(Source):
             yield slice(low - begin, high - begin), rows[low - first : high - first]
 
     def parts_at(self, ids: npt.NDArray[np.int64]) -> Iterator[tuple[slice, Any, npt.NDArray[np.int64]]]:
-        """Yield, for each file with some of the rows `ids`: positions in `ids`, the file's array, and rows in it."""
+        """Yield the files with some of the rows `ids`: positions in `ids`, the file's array, and rows of that array."""
         for first, rows in self._within(int(ids[0]), int(ids[-1]) + 1) if len(ids) else ():
             low, high = np.searchsorted(ids, [first, first + len(rows)]).tolist()
             yield slice(low, high), rows, ids[low:high] - first
 
     def _within(self, begin: int, end: int) -> Iterator[tuple[int, Any]]:
-        """Yield the files that contain some of the rows, each with the row number at which it begins."""
+        """Yield each file that contains some of the rows, with the row number of the file's first row."""
         for last, part in zip(self._ends, self._parts, strict=True):
             first = int(last) - len(part)
             if first < end and begin < last:
@@ -260,7 +260,7 @@ def as_source(given: Any, name: str = "source") -> Source:
 
 
 class ChangedSource(Source):
-    """The rows of another source, transformed for the base metric of a change; they are float64, in host memory.
+    """The rows of another source, transformed by a change for its base metric: float64 rows in host memory.
 
     Parameters
     ----------
@@ -284,7 +284,7 @@ class ChangedSource(Source):
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of a transformed row and of the original row.
+        """Total bytes of a transformed row and its original row.
 
         The original row counts as 0 bytes in mapped files, which are read in small pieces.
         """
@@ -320,6 +320,6 @@ class ChangedSource(Source):
         self._origin.check_unchanged()
 
     def _changed(self, rows: Any, begin: int | None, threads: int | None) -> Any:
-        """Transform rows. Messages count rows from the first one; its row number `begin` is part of their name."""
+        """Transform rows; error messages give row numbers of the source, whose row `begin` is the first of these."""
         name = self.name if not begin else f"{self.name}[{begin}:{begin + len(rows)}]"
         return self.change.rows(inputs.to_host(rows), name, threads)

@@ -39,7 +39,7 @@ from tonari.core.process.progress import Counter
 from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.spanning import tuning
 
-NO_PAIR = np.iinfo(np.int64).max  # stands for a missing edge; sorted after all pairs
+NO_PAIR = np.iinfo(np.int64).max  # value for a missing edge, which sorts after all pairs
 
 Ids = npt.NDArray[Any]
 
@@ -114,8 +114,8 @@ def pairs_of(left: Ids, right: Ids, n: int) -> npt.NDArray[np.int64]:
 Search = Callable[[Ids, int, Ids], Neighbors]
 Bounds = Callable[[Ids, int], npt.NDArray[np.float64]]
 
-_SIZES = 4 ** np.arange(32)  # numbers of neighbours that a search may ask for
-_ENTRY_BYTES = 64  # peak memory per list entry, in bytes, while it is found, weighted and added to the pool
+_SIZES = 4 ** np.arange(32)  # numbers of neighbours for which a search may ask
+_ENTRY_BYTES = 64  # peak memory in bytes per list entry, while the entry is found, weighted and added to the pool
 
 
 class Forest:
@@ -172,7 +172,8 @@ class Forest:
         Return the lightest known edge of each component, and a mask of the components for which it is final.
         """
         sizes = np.bincount(self.labels)
-        limits = np.zeros(self.count, np.int64)  # for each component, the most points that may search in one step
+        # for each component, the maximum number of points that may search in one step
+        limits = np.zeros(self.count, np.int64)
         while True:
             lightest = self.pool.lightest(self.labels, self.count)
             asking = self._asking(lightest)
@@ -194,13 +195,13 @@ class Forest:
         """Raise the bounds of a component's points to lower bounds of their distances to all other components."""
         assert self.least is not None
         rows = np.flatnonzero(self.labels == component)
-        with np.errstate(over="ignore"):  # a bound may overflow only if distances do
+        with np.errstate(over="ignore"):  # a bound may overflow only if a distance does
             least = self.least(self.labels, component).astype(self.bounds.dtype)
         higher = least > self.bounds[rows]
         self.bounds[rows[higher]], self.bound_pairs[rows[higher]] = least[higher], -1
 
     def _nearest(self, asking: Ids, limits: Ids) -> Ids:
-        """Return the points in `asking` with the smallest bounds, at most `limits[component]` of each component."""
+        """Return the points in `asking` with the smallest bounds, at most `limits[c]` for each component c."""
         order = asking[np.lexsort((self.bounds[asking], self.labels[asking]))]
         labels = self.labels[order]
         places = np.arange(len(order)) - np.searchsorted(labels, labels)
@@ -213,9 +214,10 @@ class Forest:
         return np.flatnonzero((self.bounds < weights) | earlier)
 
     def _ask(self, rows: Ids, others: Ids) -> None:
-        """Search for longer lists of the nearest points outside of the components of `rows`, and add the edges.
+        """Search for longer lists of the points `rows`, and add the edges to the pool.
 
-        `others` is, for each row, the count of points outside of its component.
+        The lists contain the nearest points outside of the point's component. `others` is, for each row, the count of
+        points outside of its component.
         """
         listed = self.pool.listed()[rows]
         wanted = np.searchsorted(_SIZES, listed, "right")
@@ -244,7 +246,8 @@ class Forest:
         left, right = self.labels[pairs // self.n], self.labels[pairs % self.n]
         parents = np.arange(self.count)
         parents[components] = np.where(left == components, right, left)
-        # From child to parent, edges never get heavier, so the only cycles are two components that take the same edge.
+        # From child to parent, edges never get heavier. So the only cycles are two components that choose the same
+        # edge.
         mutual = (parents[parents] == np.arange(self.count)) & (parents > np.arange(self.count))
         parents[mutual] = np.flatnonzero(mutual)
         while (parents[parents] != parents).any():

@@ -28,7 +28,7 @@ from tonari.kdtree.plan import TreePlan
 from tonari.spanning import tuning
 from tonari.spanning.boruvka import Lightest
 
-MOST_POINTS = np.iinfo(np.int32).max  # native code numbers components in int32
+MOST_POINTS = np.iinfo(np.int32).max  # the ids of components are int32 in native code
 
 
 def spanning_edges_by_tree(

@@ -20,7 +20,10 @@ from tonari.spanning.boruvka import Lightest
 
 
 def linkage_of(edges: npt.NDArray[Any], weights: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Return SciPy's matrix for edges that are in the order of weights; see :meth:`tonari.SpanningTree.to_linkage`."""
+    """Return SciPy's linkage matrix for edges in ascending order of weight.
+
+    See :meth:`tonari.SpanningTree.to_linkage`.
+    """
     joins = len(edges)
     n = joins + 1
     above = list(range(n + joins))  # for each cluster, a larger one that contains it, or itself
@@ -204,12 +207,12 @@ class SpanningTree:
 
 
 def tree_of(found: Lightest, n: int) -> SpanningTree:
-    """Return the tree of n points from its edges and weights, which must be in order."""
+    """Return the tree of n points from its edges and their weights, both in the order of :class:`SpanningTree`."""
     edges = np.stack([found.pairs // n, found.pairs % n], axis=1)
     return SpanningTree(edges.astype(index_dtype(n)), found.weights)
 
 
 def with_weights(tree: SpanningTree, weights: npt.NDArray[Any]) -> SpanningTree:
-    """Return the tree with other weights, which must have the same order except for additional ties."""
+    """Return the tree with other weights, which must order the edges alike, except for additional ties."""
     order = np.lexsort((tree.edges[:, 1], tree.edges[:, 0], weights))
     return SpanningTree(tree.edges[order], weights[order])

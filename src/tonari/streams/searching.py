@@ -82,7 +82,7 @@ def _search_chunks(index: Searcher, source: Source, k: int, progress: ProgressLi
             found = answer.found
             del answer
             yield found
-            del found  # keep no reference while the next chunk is searched
+            del found  # drops the reference before the next chunk is searched
 
 
 class Answer(NamedTuple):
@@ -106,10 +106,10 @@ class Answer(NamedTuple):
 
 
 def pace_of(index: Searcher, source: Source, k: int) -> Pace:
-    """Return the pace for a source: it chooses the number of rows of each chunk."""
+    """Return the pace of a source, which chooses the number of rows of each chunk."""
     if source.chunk_rows is not None:
         return Pace(source.chunk_rows, fixed=True)
-    if source.array is None:  # the arrays of an iterable are its chunks
+    if source.array is None:  # the chunks of an iterable are its arrays
         return Pace(1, fixed=True)
     return Pace(planned_rows(source.row_bytes, k, None if index.devices else index.memory), fixed=False)
 
@@ -179,7 +179,10 @@ def answer_of(
 
 
 class Counted:
-    """The progress callback of one chunk's search: counts queries, and ends the search if the pipeline is stopped."""
+    """The progress callback for the search of one chunk.
+
+    It counts queries, and ends the search if the pipeline is stopped.
+    """
 
     def __init__(self, rows: int, pipeline: Pipeline, bar: Progress) -> None:
         self._rows, self._pipeline, self._bar = rows, pipeline, bar
@@ -196,7 +199,7 @@ class Counted:
             self._bar.add(amount)
 
 
-Find = Callable[[Any, ProgressLike], RadiusNeighbors]  # (a chunk's queries, progress) -> result
+Find = Callable[[Any, ProgressLike], RadiusNeighbors]  # the search of one chunk: (queries, progress) -> result
 
 
 def radius_chunks(
@@ -213,7 +216,7 @@ def _chunks(index: Base, source: Source, find: Find, pace: Pace, progress: Progr
         chunks = pipeline.prefetch(source.chunks(index.d, pace, pipeline), "read", foreign=True)
         for found in pipeline.prefetch(_answers(index, chunks, find, source, pace, pipeline, bar), "search"):
             yield found
-            del found  # keep no reference while the next chunk is searched
+            del found  # drops the reference before the next chunk is searched
 
 
 def _answers(
@@ -237,7 +240,7 @@ def _answers(
 
 
 def _next_rows(rows: int, found: int, seconds: float) -> int:
-    """Return the number of rows of the next chunk: as many as keep its expected neighbours and time within limits.
+    """Return the number of rows of the next chunk, limited by the neighbours and the time that it is expected to take.
 
     >>> _next_rows(4096, 4096 * 100, 0.01), _next_rows(4096, 4096 * 100_000, 0.01)
     (83886, 83)

@@ -175,7 +175,7 @@ class CodedRows:
         return coded
 
     def _compare(self, same_time: bool, checksums: list[tuple[int, int, int]]) -> None:
-        """Compare all rows with their checksums, or a few slices if the file has its old modification time."""
+        """Compare rows with their checksums: all rows, or a few slices if the file's modification time is unchanged."""
         step = max(1, (len(checksums) - 1) // (api_tuning.CHECKED_SLICES - 1)) if same_time else 1
         for begin, end, checksum in checksums[::step]:
             if checksum_of(np.ascontiguousarray(self.rows[begin:end])) != checksum:
@@ -187,7 +187,10 @@ class CodedRows:
 
 
 def _stamped(stored: StoredRows) -> StoredRows:
-    """Return a position of rows with the file's present modification time; raise RuntimeError if its size differs."""
+    """Return the position of rows with the present modification time of their file.
+
+    Raise RuntimeError if the size of the file has changed.
+    """
     try:
         about = os.stat(stored.path)
     except FileNotFoundError:
@@ -241,7 +244,7 @@ def rows_in_place(points: Any) -> Rows:
     if (
         type(points) in (np.ndarray, np.memmap)
         and points.ndim == 2
-        and points.dtype.isbuiltin == 1  # a dtype in this machine's byte order
+        and points.dtype.isbuiltin == 1  # the dtype in the byte order of this machine
         and inputs.dtype_name(points.dtype) in inputs.ACCEPTED_NAMES
         and points.strides[1] == points.itemsize
         and points.strides[0] >= points.shape[1] * points.itemsize

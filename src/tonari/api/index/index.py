@@ -182,7 +182,7 @@ class Index(SearchIndex, ChangingIndex, KeptIndex):
         self._asked = by_force(self._base) if (self._overrides or has_codes) and method == "auto" else method
         self._set_call(place)
         copy = inputs.check_flag(copy, "copy")
-        self._updating = threading.Lock()  # held while an update computes and sets a new state
+        self._updating = threading.Lock()  # held while an update computes the new state and sets it
         if are_sparse(points):
             self._set_sparse(points, method, codes, overrides)
             return

@@ -104,7 +104,7 @@ class KeptIndex(IndexBase):
             return state | kept | {"_coded": self._coded.state()}
         points: Any = now.rows if isinstance(now, SparseState) else now.points
         if inputs.kind_of(points) == "torch" and points.untyped_storage().nbytes() > points.nbytes:
-            # A pickle of a tensor that is a view contains the memory of the whole base tensor.
+            # The pickle of a tensor that is a view would contain the memory of the whole base tensor.
             points = points.clone(memory_format=sys.modules["torch"].contiguous_format)
         ids = None if now.only is not None else np.array(now.ids)
         return state | {"_points": points, "_ids": ids, "_next_id": now.next_id, "_chosen": now.chosen}

@@ -79,7 +79,7 @@ class SearchIndex(IndexBase):
         return on_side_of(queries, self._finished(found))
 
     def _keep_search(self, now: State, those: SegmentPoints, queries: Any, k: Any, progress: ProgressLike) -> None:
-        """Cache functions to repeat a search of a state with a single segment."""
+        """Cache functions that repeat a search of a state with a single segment."""
         call, points, metric = those.call, those.rows, self._metric
         if type(k) is not int:
             return
@@ -272,7 +272,7 @@ class SearchIndex(IndexBase):
         index = self._frozen()
         value = "float64" if self.dtype == "float64" else "float32"
         within: dict[str, Any] = {"radius": radius, "min_similarity": min_similarity, "closed": closed}
-        limits_of(self._metric, 1, value, **within)  # refuses a bad radius here, not on the thread that searches
+        limits_of(self._metric, 1, value, **within)  # refuses an invalid radius here, not on the thread that searches
 
         def find(part: Any, counted: ProgressLike) -> RadiusNeighbors:
             found: RadiusNeighbors = index.radius_search(part, **within, max_neighbors=max_neighbors, progress=counted)
@@ -281,12 +281,12 @@ class SearchIndex(IndexBase):
         return radius_chunks(index, queries, find, rows=rows, chunk_rows=chunk_rows, progress=progress)
 
     def _keep_quick(self, now: State, those: DecidedPoints, queries: Any, limits: Any, quick_of: Any) -> None:
-        """Cache a function to repeat a search of a single segment, if the CPU answers it in microseconds."""
+        """Cache a function that repeats a search of a single segment, if the CPU answers it in microseconds."""
         if not those.call.place.devices:
             quick = quick_of(those.call, those.decision, Within(queries, limits), those.rows)
             if quick is not None:
                 self._keep(now, those.decision, queries, quick)
 
     def _brute(self, rows: Any, taken: int) -> Any:
-        """Prepare removed points as a segment, so that a count can subtract them."""
+        """Prepare the removed points as a segment, so that their count can be subtracted."""
         return self._segment(rows, taken, by_force(self._base))

@@ -36,7 +36,7 @@ from tonari.sparse.rows import Ranking, SparseRows, as_sparse_rows
 
 
 def are_sparse(rows: Any, others: Any = None) -> bool:
-    """Whether one of the arrays is a sparse matrix or array of SciPy, or such rows after their check."""
+    """Whether one of the arrays is sparse: a matrix or array of SciPy, or sparse rows that have been checked."""
     return any(hasattr(each, "tocsr") or isinstance(each, SparseRows) for each in (rows, others))
 
 
@@ -249,7 +249,7 @@ class SparsePairs:
             self._ready = call.among.ready(call.queries, problem, within=True, held=memory)
 
     def of(self, rows: slice, progress: ProgressLike) -> Pairs:
-        """Find all pairs of a row and a later row, both allowed by `where`; the slice `rows` selects the first ones."""
+        """Find all pairs of a row in the slice `rows` and a later row, of rows that `where` allows."""
         among = dataclasses.replace(self._call.among, progress=progress)
         lists = among.within(
             self._call.queries, self._limits, self._rules, own=True, later=True, rows=rows, ready=self._ready
@@ -291,7 +291,7 @@ def in_one_layout(verb: Callable[P, R]) -> Callable[P, R]:
         sets = checked_metric(given.get("metric", "euclidean")).bits
         check_place(given.get("method", "auto"), given.get("device", "auto"))
         side = inputs.side_of(queries, "queries")
-        # Type checkers cannot match the other arguments with P.
+        # type checkers cannot match the other arguments with P
         found: Any = verb(*_both(queries, points, sets=sets), *args[2:], **given)  # type: ignore[arg-type]
         if isinstance(found, tuple):
             return cast(R, type(found)(*(inputs.hand_back(part, side) for part in found)))

@@ -182,7 +182,7 @@ _ROWS, _OPTIONS = frozenset(("queries", "points")), frozenset(Options._fields)
 
 
 def is_given(metric: Any) -> bool:
-    """Whether the caller defines the distances: by a function, or by "precomputed" if rows already contain distances.
+    """Whether the caller defines the distances: by a function, or by "precomputed" with rows of distances.
 
     >>> is_given("precomputed"), is_given(lambda a, B: abs(B - a).sum(axis=1)), is_given("euclidean")
     (True, True, False)

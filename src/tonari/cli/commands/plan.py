@@ -16,7 +16,7 @@ from tonari.methods.registry import NAMES, by_force, overrides_of
 
 
 def _fields() -> str:
-    """Return the plan fields that --set accepts, for each method and device, as text for --help."""
+    """Return, as text for --help, the plan fields that --set accepts for each method and device."""
     lines = ["\b", "Fields that --set can give:"]
     for name in NAMES:
         for device in ("cpu", "cuda"):

@@ -158,7 +158,7 @@ def search(
         except KeyboardInterrupt:
             _tell_what_is_kept(target, asked.shape[0], force=force)
             raise
-        (record,) = record.parts  # for the whole file, including the rows that earlier, interrupted runs found
+        (record,) = record.parts  # for the whole file, including rows that earlier, interrupted runs have found
     else:
         with recording("search", asked.shape[0]) as record:
             filters = {"where": _mask(where), "exclude_within": exclude_within}
@@ -186,9 +186,9 @@ def _mask(where: Path | None) -> Any:
 
 
 def _queries_key(queries: Path, given: str | None) -> str | None:
-    """Return the name of the queries' array in a file; in HDF5 files the default, "train", would be the points."""
+    """Return the key of the queries' array in a file; in HDF5 files, the default "train" would be the points."""
     if given is None and queries.suffix.lower() in HDF5_SUFFIXES:
-        return "test"  # the name of the queries' dataset in files of ann-benchmarks
+        return "test"  # the queries in files of ann-benchmarks
     return given
 
 

@@ -89,7 +89,7 @@ def search_around_sky(
 def in_blocks(
     index: Index, vectors: Float64, reach: Float64, rows: Ids, queries: Positions, points: Positions
 ) -> Iterator[tuple[Ids, Ids, Ids, Float64]]:
-    """Find all points within its maximum chord for each selected query, in blocks of queries to bound the memory.
+    """Find all points within the maximum chord of each selected query, in blocks of queries to bound the memory.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ def nearest(queries: Positions, points: Positions, k: int) -> tuple[Ids, Float64
         close = np.flatnonzero(found.distances[:, k] <= reach)
         for some, left, right, apart in in_blocks(index, vectors, reach, close, queries, points):
             order = np.lexsort((right, apart, left))
-            # Sorting kept each query's pairs in place, since `left` ascends and is the primary key.
+            # a stable sort: `left` ascends and is the primary key, so each query's pairs stay in their place
             begin = np.searchsorted(left, some)
             first = order[begin[:, None] + np.arange(k)]
             indices[some], degrees[some] = right[first], apart[first]

@@ -19,7 +19,7 @@ from tonari.core.rows.slices import cut
 
 
 class _Setting:
-    """The number of threads that the last call of :func:`omp_set_num_threads` set; None before the first call."""
+    """The number of threads set by the last call of :func:`omp_set_num_threads`; None before the first call."""
 
     threads: int | None = None
 
@@ -45,7 +45,7 @@ def omp_get_max_threads() -> int:
 
 
 def threads() -> int | None:
-    """Return the number of threads that was set, or None, as the argument `threads` of tonari's searches."""
+    """Return the argument `threads` of tonari's searches: the number of threads that was set, or None."""
     return _Setting.threads
 
 

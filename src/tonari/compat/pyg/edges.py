@@ -15,7 +15,7 @@ from tonari.core.results.radius_neighbors import RadiusNeighbors
 
 
 def no_edges(like: Any) -> Any:
-    """Return no edges, as a tensor of shape (2, 0) on the device of `like`."""
+    """Return a tensor of shape (2, 0), which has no edges, on the device of `like`."""
     return like.new_empty((2, 0)).long()
 
 
@@ -37,7 +37,7 @@ def edges_of_lists(found: RadiusNeighbors) -> Any:
 
 
 def flowing(edges: Any, flow: str) -> Any:
-    """Turn edges (centre, neighbour) into the direction `flow`: (neighbour, centre) for "source_to_target"."""
+    """Order both rows of edges (centre, neighbour) by `flow`: (neighbour, centre) for "source_to_target"."""
     return edges.flip(0) if flow == "source_to_target" else edges
 
 
@@ -59,7 +59,7 @@ def knn(
     x, y : tensors of shape (n, d) and (m, d), or (n,) and (m,)
     k : int
     batch_x, batch_y : int tensors of shape (n,) and (m,), optional
-        The number of each point's cloud; only points of the query's cloud are found.
+        The cloud id of each point; only points of the query's cloud are found.
     cosine : bool
         Whether to use 1 - cosine similarity instead of Euclidean distance.
     num_workers : int

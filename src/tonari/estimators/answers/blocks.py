@@ -42,7 +42,7 @@ class Rows:
 
 
 class GivenRows:
-    """A counterpart of Index for metrics that it does not support: functions, and "precomputed" distances.
+    """Fitted rows for metrics that Index does not support: functions, and "precomputed" distances.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ _ENTRY_BYTES = 96  # bytes of memory for one entry of a neighbour list, includin
 
 @dataclass(frozen=True)
 class Budget:
-    """The memory budget of an estimator, split into fixed arrays and two equal shares: for searches and their results.
+    """The memory budget of an estimator: fixed arrays, and two equal shares for searches and for their results.
 
     Attributes
     ----------
@@ -105,12 +105,12 @@ class Budget:
 
     @property
     def searching(self) -> int | None:
-        """The share of searches, in bytes; None if the budget is not set."""
+        """The bytes that searches may use; None if the budget is not set."""
         return None if self.memory is None else max(1, (self.memory - self.fixed) // 2)
 
     @property
     def entries(self) -> int:
-        """The largest number of neighbours, over all lists of a block, that may be in memory."""
+        """The maximum number of neighbours that the lists of a block of queries may contain together."""
         return tuning.RADIUS_ENTRIES if self.searching is None else self.searching // _ENTRY_BYTES
 
     def blocks(self, counts: npt.NDArray[np.int64], row_bytes: int = 0) -> list[slice]:
@@ -152,7 +152,7 @@ class Budget:
 
     @contextlib.contextmanager
     def refusals(self) -> Iterator[None]:
-        """Restate a search's BudgetExceeded, which is about its share, in terms of the estimator's whole budget."""
+        """If a search needs more than its share, raise BudgetExceeded with the bytes needed by the whole estimator."""
         try:
             yield
         except BudgetExceeded as error:

@@ -86,7 +86,7 @@ def winners(labels: Values, found: Neighbors, weights: Float64 | None, classes: 
             won[part] = _most(votes, own)
         elif own is None or (own >= 0).all():
             won[part] = _sums(votes, own, classes).argmax(axis=1)
-        else:  # if a row's weights add up to a negative number, its largest share is not its largest sum
+        else:  # if the sum of a row's weights is negative, the largest sum of a class is not its largest share
             won[part] = _shares(votes, own, classes).argmax(axis=1)
     return won
 

@@ -100,7 +100,7 @@ class Searching(BaseEstimator):
         return None if X is None else validate_data(self, X, **self._checks(X), reset=False)
 
     def _complete(self, found: Neighbors) -> Neighbors:
-        """Return lists unchanged; raise an error if one is not full, since rows with NaN may have no common column."""
+        """Return the lists; raise an error if one lacks neighbours, as rows with NaN may have no column in common."""
         if self._takes_nan and (found.indices[:, -1] < 0).any():
             row = int((found.indices[:, -1] < 0).argmax())
             raise ValueError(

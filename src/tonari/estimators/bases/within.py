@@ -26,7 +26,10 @@ class Within(Searching):
         check_radius(self.radius)
 
     def _within(self, X: Any, radius: Any) -> RadiusNeighbors:
-        """Return the fitted rows within a radius of each row of X; for None, of each fitted row among the others."""
+        """Return the fitted rows within a radius of each row of X.
+
+        If X is None, the queries are the fitted rows, which do not find themselves.
+        """
         queries = self._queries(X)
         radius = self.radius if radius is None else radius
         if queries is None:

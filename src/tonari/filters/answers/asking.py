@@ -166,7 +166,7 @@ def first_and_tied(near: Neighbors, k: int) -> tuple[Neighbors, npt.NDArray[np.b
 
 
 def joined_ties(first: Neighbors, tied: Any, more: RadiusNeighbors | None) -> RadiusNeighbors:
-    """Join the lists of queries without ties, from `first`, and of queries with ties, from `more`."""
+    """Join the lists of queries without ties, which are in `first`, and of queries with ties, which are in `more`."""
     present = (first.indices >= 0) & ~tied[:, None]
     counts = present.sum(axis=1)
     if more is None:

@@ -34,7 +34,7 @@ from tonari.nn_descent.updates import check_name
 
 @dataclass(frozen=True, kw_only=True)
 class GraphOptions:
-    """The arguments of :func:`tonari.knn_graph` that :func:`tonari.search` does not have; they are not checked yet."""
+    """The arguments of :func:`tonari.knn_graph` that :func:`tonari.search` does not have, before they are checked."""
 
     recall: Any = None
     seed: Any = None
@@ -45,7 +45,10 @@ class GraphOptions:
 
 
 def may_miss(method: str, options: GraphOptions) -> bool:
-    """Return whether the call may build an approximate graph; raise ValueError for arguments its method refuses."""
+    """Return whether the call may build an approximate graph.
+
+    Raise ValueError for arguments that its method refuses.
+    """
     recall, seed, start, update = options.recall, options.seed, options.start, options.update
     plan = options.plan
     if plan is not None:
@@ -93,7 +96,10 @@ def choose_or_plan(problem: Problem, rows: Any, method: str, options: GraphOptio
 
 
 def entries_of_start(place: Place, start: Any, n: int) -> Any:
-    """Return the indices in the lists of `start`, on the device of the search; None if `start` is not a graph."""
+    """Return the indices in the neighbour lists of the graph `start`, on the search's device.
+
+    None if `start` is not a graph.
+    """
     if not isinstance(start, Lists):
         return None
     if start.n != n:
@@ -105,9 +111,9 @@ _NO_OPTIONS = GraphOptions()
 
 
 def keep_lists(call: Call, decision: Decision, points: Any, finish: Callable[[Lists], Any]) -> None:
-    """Cache the decision of this call, so that equal later calls build their graph at once.
+    """Cache the decision of this call, so that a later call with equal arguments starts its search at once.
 
-    `finish` turns the lists of such a later graph into the answer of its call.
+    `finish` turns the neighbour lists of the later call into that call's answer, as in :func:`build_lists`.
     """
     lists = repeated.graph_lists(call, decision)
 
@@ -128,8 +134,8 @@ def build_lists(
 ) -> Lists:
     """Find the neighbours of every point among the other points; see :func:`tonari.knn_graph`.
 
-    If `finish` is passed, which turns lists into the answer of the call, the decision for an exact graph on the CPU is
-    cached for equal later calls; see :func:`keep_lists`.
+    If `finish` is passed, a function that turns lists into the graph that the caller receives, the decision for an
+    exact graph on the CPU is cached for later calls with equal arguments; see :func:`keep_lists`.
     """
     started, plan = time.perf_counter(), options.plan
     include_self = inputs.check_flag(options.include_self, "include_self")
@@ -207,7 +213,7 @@ def refuse_options(method: str, options: GraphOptions, what: str) -> None:
 def _refuse_what_a_search_would(those: Points, method: str) -> None:
     """Raise Unsupported if the method does not support the problem.
 
-    A graph whose lists contain only the points themselves is built without a search, which would raise this error.
+    A search would raise this error itself, but a graph whose lists contain only the points themselves needs no search.
     """
     problem = dataclasses.replace(those.problem(those.rows, 1), self_join=True)
     why_not = method_for(method, problem.device).refuses(problem)

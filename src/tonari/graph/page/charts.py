@@ -68,7 +68,7 @@ def bars(of: Histogram, *, label: str, unit: str, whole: bool = False) -> str:
 
 
 def shades(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
-    """Return the shade of each value, from 0 to SHADES - 1, and the limits between shades.
+    """Return the shade of each value, from 0 to SHADES - 1, and the values at which one shade changes to the next.
 
     Each shade has about the same number of values.
     """

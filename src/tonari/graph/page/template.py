@@ -216,7 +216,7 @@ def _record(of: Contents) -> str:
 
 
 def _steps(of: Record) -> str:
-    """Return HTML tables of the attempts and decisions in a record, followed by the tables of the records inside it."""
+    """Return HTML tables of the attempts and decisions in a record, then the tables of the records nested in it."""
     rows = [_attempt(step) for step in of.steps if isinstance(step, Attempt)]
     names = ("attempt", "rows", "proved", "time", "")
     tables = [table(rows, names)] if rows else []

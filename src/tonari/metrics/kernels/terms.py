@@ -24,7 +24,7 @@ from tonari.metrics.kernels.instructions import rsqrt, sqrt
 
 
 class Terms(NamedTuple):
-    """The Triton functions of one metric; a user's function has only a `term`."""
+    """The Triton functions of one metric. The record of a user's function has only `term`."""
 
     term: Any
     add_terms: Any = None
@@ -82,7 +82,7 @@ def join_distances(total, q, x):
 def chi2_term(q, x):
     total = q + x
     difference = q - x
-    # Elements are not negative, so that the difference is zero if the total is.
+    # elements are not negative, so that the difference of elements is zero if their total is
     return difference * difference / tl.where(total == 0, 1.0, total)
 
 

@@ -35,9 +35,12 @@ from tonari.nn_descent.plan import DescentPlan
 
 
 def nearest(queries: Any, points: Any, k: int, metric: str, memory: int) -> Neighbors:
-    """Find the k nearest points of every query, in order, within `memory` bytes: tensors of shape (m, k)."""
+    """Find the k nearest points of every query, nearest first, within `memory` bytes.
+
+    Return tensors of shape (m, k).
+    """
     n, d = points.shape
-    if is_own(metric):  # a user-defined metric has no known properties that a screen could use
+    if is_own(metric):  # a screen needs a bound on the metric, which is unknown for a user-defined function
         double = torch.float64 in (queries.dtype, points.dtype)
         return Neighbors(*refine_all(queries, points, k, metric=metric, double=double, scratch_bytes=memory))
     problem = make_problem(
@@ -59,9 +62,10 @@ def nearest(queries: Any, points: Any, k: int, metric: str, memory: int) -> Neig
 def plan_nearest(problem: Problem, *, free_bytes: int | None = None) -> CudaPlan:
     """Plan an exact search of a few thousand queries within a budget, with all rows on the device.
 
-    Most of the memory is for minima, one for each query and group of points. If slabs of points are packed one after
-    another, more memory remains for larger batches of queries. The plan with the fewest pairs of a batch and a slab is
-    the fastest. Its batches have equal lengths, because a short last batch would need its own compiled kernels.
+    Most of the memory is for the screen's minima, one for each query and group of points. If slabs of points are packed
+    one after another, more memory remains for larger batches of queries. The plan with the fewest pairs of a batch and
+    a slab is the fastest. Its batches have equal lengths, because a short last batch would need its own compiled
+    kernels.
 
     Parameters
     ----------
@@ -80,13 +84,14 @@ def plan_nearest(problem: Problem, *, free_bytes: int | None = None) -> CudaPlan
     slab = n
     while plans[-1].query_batch < m and slab > tuning.LEAST_SLAB:
         slab = -(-slab // (2 * POINT_TILE)) * POINT_TILE
-        with contextlib.suppress(BudgetExceeded):  # slabs need memory to merge their lists
+        # with several slabs, their lists have to be merged, which takes memory
+        with contextlib.suppress(BudgetExceeded):
             plans.append(plan(route="streamed", point_slab=slab, query_slab=m))
     best = min(plans, key=visits)
     return dataclasses.replace(best, query_batch=-(-m // -(-m // best.query_batch)))
 
 
-_BLOCK = 1 << 20  # random numbers drawn in one step
+_BLOCK = 1 << 20  # number of random numbers drawn in one step
 _WORD = 2**32 - 1
 
 
@@ -139,7 +144,7 @@ class CudaBackend:
         if not bool((high <= most) & (low >= (0 if nonnegative else -most))):
             inputs.check_values(points, "points", first=0, nonnegative=nonnegative)
         self._order: Any = None
-        self._held = 0  # size of the lists on the device, in bytes
+        self._held = 0  # bytes of the lists on the device
 
     def start(self, kind: str, known: Known | None = None) -> Any:
         size = self.plan.list_size
@@ -153,7 +158,7 @@ class CudaBackend:
             return random_on(self.points.device, self.plan.n, size, self.plan.seed)
 
     def _formed(self) -> Form:
-        """Return the points in the form that the start compares."""
+        """Return the points in the form that the start compares (cuda/form.py)."""
         return form_of(self.points, self.plan.metric)
 
     def _scan(self, size: int, boundary: int | None) -> Any:
@@ -185,7 +190,7 @@ class CudaBackend:
     def exact(self, rows: Any, k: int) -> Neighbors:
         at = torch.from_numpy(np.asarray(rows)).to(self.points.device)
         with on(self.points.device):
-            plan = self.plan  # the packed points of the start are freed: use their memory
+            plan = self.plan  # the memory of the start's packed points is free now
             room = min(truth_bytes(plan), plan.packed_bytes + plan.working_bytes - self._held)
             found = nearest(self.points[at], self.points, min(k + 1, plan.n), plan.metric, room)
         return without_own(found, at, k)

@@ -15,7 +15,8 @@ from tonari.nn_descent.memory import cluster_bytes
 from tonari.nn_descent.plan import DescentPlan
 from tonari.nn_descent.planning.planner import MOST_NEAR_ON_CUDA
 
-QUERIES, CENTRES = 64, MOST_NEAR_ON_CUDA // 2  # tile of rows and centres; each column keeps its best two
+# rows and centres per tile; each column of a tile keeps its two nearest centres
+QUERIES, CENTRES = 64, MOST_NEAR_ON_CUDA // 2
 
 
 def near_centres(form: Form, centres: Form, count: int, order: Any = None) -> Any:
@@ -101,7 +102,7 @@ def find_clusters(form: Form, plan: DescentPlan) -> Clusters:
     products = get_metric(plan.metric).products
     near = near_centres(form, Form(centres, *terms_of(centres, products=products)), plan.n_probe)
     homes = near[:, 0]
-    if products:  # the cluster with the largest product need not be the one that contains the point
+    if products:  # for inner products, a point is not always in the cluster with which its product is largest
         by_distance = Form(form.rows, *terms_of(form.rows, products=False))
         homes = near_centres(by_distance, Form(centres, *terms_of(centres, products=False)), 1)[:, 0]
     order = torch.sort(homes, stable=True)
@@ -138,5 +139,5 @@ def training_rows(n: int, plan: DescentPlan, device: Any) -> Any:
 
 
 def _bounds(ordered: Any, count: int) -> Any:
-    """Return the position in a sorted tensor at which each number below `count` begins, followed by its length."""
+    """Return where each number below `count` begins in a sorted tensor of numbers, followed by the tensor's length."""
     return torch.searchsorted(ordered, torch.arange(count + 1, dtype=ordered.dtype, device=ordered.device))

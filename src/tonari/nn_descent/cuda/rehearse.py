@@ -25,7 +25,7 @@ from tonari.select.cuda.dispatch import k_smallest
 
 
 def rehearse_descent(plan: DescentPlan, dtype: str) -> None:
-    """Run the steps of a plan on tensors without data, with all kernels that depend only on sizes.
+    """Run the steps of a plan on tensors without data, to record all kernels whose launches depend only on sizes.
 
     Parameters
     ----------

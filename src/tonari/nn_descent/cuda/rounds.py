@@ -19,7 +19,7 @@ from tonari.select.cuda.ordering.merge import empty_lists
 
 
 def reverse_of(entries: Any, hubs: int, room: int) -> Any:
-    """Find, for each point, up to `room` points that have it among their first `hubs` entries.
+    """Find, for each point, up to `room` points that list it among their first `hubs` entries.
 
     Parameters
     ----------
@@ -67,8 +67,8 @@ def reverse_of(entries: Any, hubs: int, room: int) -> Any:
 
 
 def _listed(some: Any, points: Any) -> tuple[Any, Any, Any]:
-    """Sort the entries in some columns by id; return the ids, their former positions, and where each id begins."""
-    if some.device.type == "meta":  # a rehearsal: importing what sorting needs takes seconds
+    """Sort the entries in some columns by id; return the ids, the entries' positions, and where each id begins."""
+    if some.device.type == "meta":  # a rehearsal skips the rest, because importing torch's sort takes seconds
         numbers, firsts = (
             torch.empty(count, dtype=torch.int64, device="meta") for count in (some.numel(), len(points))
         )
@@ -105,7 +105,10 @@ def round_of(points: Any, entries: Any, order: Any, plan: DescentPlan, boundary:
 def candidates(
     entries: Any, reverse: Any, order: Any, begin: int, rows: int, plan: DescentPlan, boundary: int | None
 ) -> Any:
-    """Return the listed and candidate ids of each point in a block: int32 (rows, list_size + width), padded with -1."""
+    """Return the ids in the list of each point of a block, followed by the ids of its candidates.
+
+    The result is int32 of shape (rows, list_size + width), padded with -1.
+    """
     from tonari.nn_descent.cuda.kernels.candidates import candidates_kernel
 
     size, slots = entries.shape[1], candidate_slots(plan)
@@ -143,7 +146,7 @@ def candidates(
 
 
 class Marked(NamedTuple):
-    """The lists of n points after a round, and the changes in them.
+    """The neighbour lists of n points after a round, and the number of changes in each.
 
     Attributes
     ----------
@@ -165,7 +168,7 @@ class Marked(NamedTuple):
         """Allocate the results of a round on the device of the entries, uninitialized."""
         n, device = len(entries), entries.device
         return cls(
-            entries.new_empty(entries.shape),  # empty_like takes seconds to import for the device "meta"
+            entries.new_empty(entries.shape),  # on the device "meta", empty_like takes seconds to import
             empty_lists(n, k, n, double=double, device=device),
             torch.empty(n, dtype=torch.int32, device=device),
             torch.empty(n, dtype=torch.float64, device=device),
@@ -208,5 +211,5 @@ def mark(order: Any, begin: int, entries: Any, best: Neighbors, made: Marked, hu
 
 
 def _rows_of_a_program(device: Any) -> int:
-    """Return the number of rows per program: 1 on a GPU, since it fills the registers, more in Triton's interpreter."""
+    """Return the rows per program: 1 on a GPU, where one row fills the registers; more in Triton's interpreter."""
     return 64 if device.type == "cpu" else 1

@@ -56,7 +56,7 @@ def crc32_of(array: npt.NDArray[Any]) -> int:
 
 
 def checksums_beside(arrays: Sequence[npt.NDArray[Any]], work: Callable[[int], object], threads: int) -> list[int]:
-    """Return the checksum of each array, computed while other threads call `work` with the position of each array.
+    """Return the checksum of each array, while other threads call `work(i)` for the position i of each array.
 
     For example, ``work(i)`` writes ``arrays[i]`` to a file. An error of `work` is raised.
     """
@@ -136,7 +136,7 @@ class Workspace:
         self.folder, self.n, self.k, self._change = folder, n, k, change
         self.points = n if points is None else points
         self._loaded: dict[str, npt.NDArray[Any]] = {}  # parts that `load` has mapped and checked, by name
-        self._own: set[str] = set()  # names of the parts that this process wrote
+        self._own: set[str] = set()  # names of the parts that this process has written itself, and need not check
         self._records: dict[str, Done] = {}
         self._dtypes = {INDICES: index_dtype(self.points), DISTANCES: np.dtype(value_dtype)}
 
@@ -197,7 +197,7 @@ class Workspace:
         return Workers(threads).map(lambda named: self.load(*named), names)
 
     def drop_all(self, names: Sequence[str], threads: int) -> None:
-        """Remove parts that no later task needs, in parallel, since removing a large file takes a while."""
+        """Remove parts that no later task needs; in parallel, because removing a large file takes a while."""
 
         def drop(name: str) -> None:
             self._loaded.pop(name, None)
@@ -212,7 +212,7 @@ class Workspace:
         return self.folder / PARTS / f"{name}.npy"
 
     def finish(self, task: str, done: Done) -> None:
-        """Record that a task is done, once its parts are on the disk under their names."""
+        """Record that a task is done; call this only after its parts are on the disk under their final names."""
         if done.parts:
             sync_directory(self.folder / PARTS)
         with full_disk_named(self.folder):
@@ -238,7 +238,7 @@ class Workspace:
     def begin(self, *, reserved: bool = True) -> None:
         """Make the directories and the files of the result, with their full size.
 
-        Unless `reserved`, the files take room on the disk only for rows that are written.
+        If not `reserved`, the files occupy disk space only for rows that have been written.
         """
         for name in (DONE, PARTS):
             (self.folder / name).mkdir(exist_ok=True)
@@ -260,7 +260,9 @@ class Workspace:
         sync_directory(self.folder)
 
     def write_rows(self, begin: int, found: Neighbors, threads: int) -> list[int]:
-        """Write lists as the rows of the result from row `begin` on; return their range and two checksums.
+        """Write lists as the result's rows from row `begin` on.
+
+        Return the range of rows, and the checksums of both files' parts.
 
         Indices and distances are written in parallel.
         """
@@ -283,7 +285,7 @@ class Workspace:
         return [begin, begin + len(found.indices), *checksums_beside(arrays, write, threads)]
 
     def rows(self, state: str = BUILDING) -> Neighbors:
-        """Map the distances and indices of the result into memory."""
+        """Map the result into memory: its distances and its indices."""
         paths = (array_path(self.folder, name, state) for name in (DISTANCES, INDICES))
         return Neighbors(*(npy.read(path, mmap=True, key=None, most=np.inf) for path in paths))
 

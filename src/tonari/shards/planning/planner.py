@@ -39,7 +39,10 @@ def _exact_from_each_side(sizes: Sizes, budget: int) -> ShardPlan:
         return Needs(sizes, rows_held=sizes.sets * (block + rows), lists_held=3 * block)
 
     def engine(rows: int, memory: int) -> Plan | None:
-        """Plan the search for neighbours of one slab's rows in another slab; None if memory is too small."""
+        """Plan the search for the neighbours of one slab's rows in another slab.
+
+        Return None if memory is too small for it.
+        """
         memory -= needs(rows).beside_engine
         try:
             m = min(rows, sizes.asked)
@@ -109,9 +112,9 @@ def _exact_pairs(sizes: Sizes, budget: int) -> ShardPlan:
     )
 
 
-_LOCKED = 2  # largest ratio of allocated to requested page-locked memory, since sizes are rounded up to powers of two
-_CENTRE_BYTES = 64  # memory in bytes per coordinate of a centre
-_GAP_BYTES = 64  # memory in bytes per pair of centres, for the distance between them
+_LOCKED = 2  # maximum page-locked bytes allocated per byte requested, since sizes are rounded up to powers of two
+_CENTRE_BYTES = 64  # bytes of memory per coordinate of a centre
+_GAP_BYTES = 64  # bytes of memory per pair of centres, for their distance
 
 
 def clusters(sizes: Sizes, budget: int) -> ShardPlan:
@@ -123,10 +126,11 @@ def clusters(sizes: Sizes, budget: int) -> ShardPlan:
     n, least = sizes.source.n, max(4 * (sizes.k + 1), tuning.LEAST_ROWS)
 
     def needs(rows: int) -> Needs:
-        if not sizes.devices:  # the lists of one shard are written while the next shard is built
+        if not sizes.devices:  # the lists of one shard are written to the disk while the next shard is built
             return Needs(sizes, rows_held=rows, lists_held=rows)
-        # Memory: rows of the current and the next task, and lists in computation, waiting or being written. If several
-        # shards are read together, their rows stay in memory, and each shard's rows are copied from them.
+        # Memory for: rows of the current and of the next task; lists that are being computed, that wait, or that are
+        # being written. If several shards are read in one pass, their rows stay in memory, and the rows of each shard
+        # are copied from them.
         memory = waiting(rows, staged=staged)
         memory["rows_held"] += rows // group if group > 1 else 0
         return Needs(sizes, **memory, lists_held=_LOCKED * 3 * (rows // group))
@@ -154,7 +158,7 @@ def clusters(sizes: Sizes, budget: int) -> ShardPlan:
     rows = (most_at_once(rows) or rows) // group
     shards = max(2, math.ceil(n * tuning.COPIES / (tuning.ROOM * rows)))
     clusters = min(max(tuning.CENTRES[0], tuning.CENTRES_PER_SHARD * shards), tuning.CENTRES[1])
-    if not sizes.devices:  # centres, float64 sums of their rows and buffers take at most half of the memory
+    if not sizes.devices:  # centres, the float64 sums of their rows and buffers take at most half of the memory
         clusters = min(clusters, budget // (_CENTRE_BYTES * sizes.source.d), math.isqrt(budget // _GAP_BYTES))
     plan = sizes.descent(rows)
     block = max(1, min(n, tuning.MOST_BLOCK, rows // sizes.sets))
@@ -178,10 +182,10 @@ def clusters(sizes: Sizes, budget: int) -> ShardPlan:
 
 
 def _shards_at_once(sizes: Sizes, rows: int, least: int) -> int:
-    """Return the number of shards, with `rows` rows in total, that a device reads in one pass over the source.
+    """Return the number of shards that a device reads in one pass over the source.
 
-    The number is chosen such that building and writing a shard takes about TASK_SECONDS, because a killed build repeats
-    the shard that it was building.
+    `rows` is the total number of rows in all shards. Building and writing a shard should take about TASK_SECONDS,
+    because a killed build repeats the shard that it was building.
     """
     if not sizes.devices:
         return 1
@@ -196,7 +200,8 @@ def ggm(sizes: Sizes, budget: int) -> ShardPlan:
     def needs(rows: int, group: int = tuning.MOST_GROUP) -> Needs:
         if not sizes.devices:
             return Needs(sizes, rows_held=2 * rows, lists_held=10 * rows)
-        # Lists of the slabs in two groups, and page-locked lists of three pairs of slabs: computed, waiting and merged.
+        # Lists of the slabs in two groups; page-locked lists of three pairs of slabs: one being computed, one that
+        # waits, and one being merged.
         return Needs(sizes, **waiting(2 * rows, staged=staged), lists_held=(2 * group + _LOCKED * 6) * rows)
 
     def bytes_of(rows: int) -> int:
@@ -207,7 +212,7 @@ def ggm(sizes: Sizes, budget: int) -> ShardPlan:
         plan = sizes.descent(n)
         fields = {"rows": n, "shards": 1, "block": n, "disk_bytes": 3 * sizes.lists_bytes(n), "rows_read": 2 * n}
         return whole.plan("ggm", budget, plan.total_bytes, plan.seconds, **fields)
-    # At least two slabs, each with more than k rows.
+    # Use at least two slabs, each with more than k rows.
     most = min(n, MOST_POINTS) // 2
     staged = True
     rows = most_rows(lambda rows: bytes_of(rows) <= budget, most, least) if n >= 2 * least else 0
@@ -235,11 +240,11 @@ def ggm(sizes: Sizes, budget: int) -> ShardPlan:
 
 
 def _group(sizes: Sizes, shards: int) -> int:
-    """Return the largest number of slabs per group for which all workers have equally many pairs of groups per round.
+    """Return the largest number of slabs per group for which all workers compare equally many pairs per round.
 
     It is 1 if no larger number has this property.
     """
-    if not sizes.devices:  # on the CPU, the budget includes the lists of a group
+    if not sizes.devices:  # on the CPU, the lists of a group count against the budget
         return 1
     for size in range(tuning.MOST_GROUP, 1, -1):
         pairs = -(-shards // size) // 2
@@ -249,12 +254,12 @@ def _group(sizes: Sizes, shards: int) -> int:
 
 
 def waiting(rows: int, *, staged: bool) -> dict[str, int]:
-    """Return, as arguments of :class:`Needs`, the number of rows in memory for the current and the next task."""
+    """Return the numbers of rows in memory for the current and for the next task, as arguments of :class:`Needs`."""
     return {"rows_held": rows, "rows_staged": rows} if staged else {"rows_held": 2 * rows}
 
 
 def devices_for_shards(sizes: Sizes, plan: ShardPlan) -> tuple[int, str]:
-    """Return the number of devices with the shortest expected time for the graphs of all shards, and the reason.
+    """Return the number of devices that should build all shards' graphs in the shortest time, and the reason as text.
 
     The devices work in parallel, but one Python process launches the work of all, so a shard takes at least
     SHARED_SECONDS however many devices there are. Other routes than "clusters" use all devices.
@@ -275,7 +280,7 @@ _ROUTES: dict[str, Callable[[Sizes, int], ShardPlan]] = {"exact": exact, "cluste
 
 
 def plan_build(sizes: Sizes, method: str, memory: int | None) -> ShardPlan:
-    """Plan a build; "auto" takes the route with the least expected time.
+    """Plan a build; for "auto", choose the route with the least expected time.
 
     Raises
     ------
@@ -299,7 +304,7 @@ def plan_build(sizes: Sizes, method: str, memory: int | None) -> ShardPlan:
 
 
 def _budget(sizes: Sizes, memory: int | None) -> int:
-    """Return the bytes that a worker may use: memory of its device or, without a device, of the host."""
+    """Return the bytes that a worker may use: of its device's memory or, if it has no device, of host memory."""
     if sizes.devices:
         free = available(sizes.devices)
         return free if memory is None else min(memory, free)

@@ -85,18 +85,18 @@ def _packed(groups: list[list[Piece]], make: Make) -> list[Part]:
 
 
 def _kept(group: list[Piece]) -> Part | None:
-    """Return a group's only piece if it is a part that needs no packing; else None."""
+    """Return the only piece of a group if it is a part that needs no packing; otherwise None."""
     first = group[0]
     return first if len(group) == 1 and isinstance(first, Part) and len(first.gone) <= tuning.AROUND else None
 
 
 def held_bytes(parts: Any) -> int:
-    """Return the number of bytes that the prepared points of some parts take."""
+    """Return the bytes that the prepared points of several parts take together."""
     return sum(part.segment.held_bytes for part in parts)
 
 
 def packed_together(group: Sequence[Piece], make: Make, held: int) -> Part:
-    """Pack adjacent pieces as one segment, while other segments use `held` bytes."""
+    """Pack adjacent pieces as one segment, while other segments use `held` bytes of memory."""
     rows = [piece.points_left if isinstance(piece, Part) else piece[0] for piece in group]
     ids = [piece.ids_left if isinstance(piece, Part) else piece[1] for piece in group]
     segment = make(joined(rows), held)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class SparseSegment:
-    """Sparse rows that are prepared once and never change.
+    """Sparse rows that are prepared once and never change; see :class:`SparsePart`.
 
     Parameters
     ----------
@@ -70,8 +70,8 @@ class SparseSegment:
 class SparseState(Parts):
     """The parts of an Index of sparse rows; `sample` has no rows, but the columns and the dtype of the points."""
 
-    only = None  # see State; always None, as results always need a conversion to ids
-    unchanged = ()  # see State; empty, as rows are copies that nobody else can change
+    only = None  # as in State; always None, because results always have to be converted to ids
+    unchanged = ()  # as in State; always empty, because the rows are copies that nobody else can change
     chosen = ("exact", 1)
 
     def __init__(self, parts: Sequence[Part], next_id: int, sample: SparseRows) -> None:
@@ -120,7 +120,7 @@ class SparseState(Parts):
             ours = None if rules is None else rules.part(None, part.ids)
             near = among.within(rows, limits, ours, most=most)
             found.append((near, part.ids.astype(index_dtype(self.next_id))))
-        if len(found) == 1:  # one part needs no sorting: ids ascend with row numbers
+        if len(found) == 1:  # the results of a single part need no sorting: ids ascend with row numbers
             near, names = found[0]
             return near._replace(indices=names[near.indices])
         if not found:

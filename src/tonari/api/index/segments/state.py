@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_ENTRY = 12  # bytes of an entry of a neighbour list: a float64 distance and an int32 id
+_ENTRY = 12  # bytes of an entry in a neighbour list: a float64 distance and an int32 id
 
 
 class Kind(NamedTuple):
@@ -50,7 +50,7 @@ class Kind(NamedTuple):
 
     @classmethod
     def like(cls, points: Any, chosen: tuple[str, int]) -> Kind:
-        """Return the kind of an Index with points like `points`, an array that may have no rows."""
+        """Return the kind of an Index whose points are like `points`, an array that may have no rows."""
         shape = 1, points.shape[1]
         return cls(np.zeros(shape, points.dtype) if isinstance(points, np.ndarray) else points.new_zeros(shape), chosen)
 
@@ -131,7 +131,7 @@ class State(Parts):
 
     @property
     def sample(self) -> Any:
-        """Some points, or a row of zeros, whose array library, device and dtype are those of all points."""
+        """Some points or, if none is left, a row of zeros: they show the library, device and dtype of the points."""
         return self.parts[0].segment.given if self._kind is None else self._kind.sample
 
     @cached_property
@@ -140,7 +140,7 @@ class State(Parts):
         return joined([part.points_left for part in self.parts]) if self.parts else self.sample[:0]
 
     def copied(self) -> State:
-        """Return a copy that shares the points and the packed data, but not data that is prepared later."""
+        """Return a copy that shares the points and the packed data; data that is prepared later is not shared."""
         return State([part.copied() for part in self.parts], self.next_id, self._kind)
 
     def nearest(self, rows: Any, k: int, rules: Rules | None, call: Call) -> Neighbors:
@@ -202,7 +202,7 @@ class State(Parts):
         return sum(counts[1:], start=counts[0]) if counts else np.zeros(len(limits), np.int64)
 
     def each(self, ask: Callable[[Part, int, ProgressLike], T], progress: ProgressLike, entries: int = 0) -> list[T]:
-        """Call `ask` for one part after another, and return the answers.
+        """Call `ask` for each part, one after another, and return its answers.
 
         `ask` receives the part, the bytes that other parts and earlier answers use, and the `progress` of its search,
         which is False for all parts but the largest. If the remaining memory is too small for a part, the other parts
@@ -248,7 +248,7 @@ def _refuse_absent(ids: Ids, rows: Sequence[Ids], next_id: int) -> None:
 
 
 def _rules_of(part: Part, rules: Rules) -> Rules:
-    """Return filters that refer to the rows of a part, and exclude its removed points."""
+    """Return filters for the row numbers of a part, which also exclude its removed points."""
     if len(part.gone):
         shared = np.ones(rules.n, bool) if rules.shared is None else rules.shared.host.copy()
         shared[part.ids[part.gone]] = False
