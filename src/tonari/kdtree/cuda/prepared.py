@@ -30,7 +30,7 @@ from tonari.kdtree.cuda.build import build_checked
 from tonari.kdtree.cuda.tree import BLOCK, WIDTH, DeviceTree, device_tree_bytes, leaf_of, levels_of, part_bytes
 from tonari.kdtree.plan import TreePlan
 
-LINE = 256  # bytes per line; the ids, rows and boxes of a tree each take a whole number of lines
+LINE = 256  # bytes per line of the stored trees: the ids, rows and boxes of a tree each take whole lines
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class PreparedTrees:
 def prepare(points: Any, plan: TreePlan, progress: ProgressLike = None) -> PreparedTrees:
     """Build the tree on each of the plan's devices, or the trees of slabs if the plan keeps them in host memory.
 
-    Unless trees of slabs are left to the searches, the host waits until the values of the points have been checked.
+    Unless each search builds the trees of its slabs, the host waits until the values of the points have been checked.
     """
     if plan.point_slab < plan.n:
         return PreparedTrees(points, plan.point_slab, [], keep_trees(points, plan) if plan.kept_bytes else None)

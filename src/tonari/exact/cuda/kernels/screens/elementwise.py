@@ -23,7 +23,7 @@ from tonari.exact.cuda.kernels.rows.groups import member_column
 
 @triton.jit(do_not_specialize=["m", "d", "stride"])
 def screen_elementwise_kernel(
-    # inputs: rows [.][d]; N and r per query; low per point; e1 and e2 per tile of points
+    # inputs: rows [.][d]; factors norm and rest per query; low per point; error terms e1 and e2 per tile of points
     queries_ptr, norm_ptr, rest_ptr, points_ptr, low_ptr, e1_ptr, e2_ptr,
     # output: [m][stride], one value per group
     minima_ptr,
