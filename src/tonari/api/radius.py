@@ -10,12 +10,12 @@ from tonari.api.arguments.changed import on_changed_rows
 from tonari.api.arguments.differentiable import carries
 from tonari.api.sparse.answers import (
     are_sparse,
-    in_one_layout,
     refuse_for_sparse,
     sparse_count,
     sparse_radius,
     sparse_radius_graph,
 )
+from tonari.api.sparse.mixed import in_one_layout
 from tonari.api.user_metrics.answers import count_given, radius_given, radius_graph_given
 from tonari.api.user_metrics.call import on_given_values
 from tonari.api.within_call import Verb, WithinCall

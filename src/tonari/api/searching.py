@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from tonari.api.arguments.changed import on_changed_rows
 from tonari.api.arguments.differentiable import carries
 from tonari.api.arguments.filtered import refuse_plan, search_allowed, search_ties
-from tonari.api.sparse.answers import are_sparse, in_one_layout, refuse_for_sparse, sparse_search
+from tonari.api.sparse.answers import are_sparse, refuse_for_sparse, sparse_search
+from tonari.api.sparse.mixed import in_one_layout
 from tonari.api.user_metrics.answers import search_given
 from tonari.api.user_metrics.call import on_given_values
 from tonari.core.plan import Plan

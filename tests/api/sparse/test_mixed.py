@@ -42,7 +42,7 @@ def test_the_shorter_side_takes_the_layout_of_the_longer_one(monkeypatch: pytest
     def calls(*args: Any, **kwargs: Any) -> None:
         raise AssertionError("the longer side was converted")
 
-    monkeypatch.setattr("tonari.api.sparse.answers.compressed", calls)
+    monkeypatch.setattr("tonari.api.sparse.mixed.compressed", calls)
     assert tonari.search(sparse.csr_array(FEW), MANY, 3).indices.shape == (20, 3)
     monkeypatch.undo()
     monkeypatch.setattr(SparseRows, "toarray", calls)

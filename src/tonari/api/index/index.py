@@ -14,6 +14,7 @@ from tonari.api.index import coded
 from tonari.api.index.changes import ChangingIndex
 from tonari.api.index.coded import with_codes
 from tonari.api.index.keeping import KeptIndex
+from tonari.api.index.radius import RadiusIndex
 from tonari.api.index.search import SearchIndex
 from tonari.api.index.segments.part import Part
 from tonari.api.index.segments.state import State
@@ -28,7 +29,7 @@ from tonari.metrics.changes.change import change_for
 from tonari.sparse.rows import as_sparse_rows
 
 
-class Index(SearchIndex, ChangingIndex, KeptIndex):
+class Index(SearchIndex, RadiusIndex, ChangingIndex, KeptIndex):
     """Points that are prepared once, searched many times, and may be changed between searches.
 
     The constructor packs the points into the layout of the kernels, or builds a tree. Results contain the ids of
