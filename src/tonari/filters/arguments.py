@@ -32,7 +32,8 @@ class Given(NamedTuple):
     @classmethod
     def of(cls, shared: Mapping[str, Any]) -> Given:
         """Return the filters among the options of a call, which may have others."""
-        return cls(**{name: shared[name] for name in cls._fields if name in shared}) if shared else NONE
+        names = shared.keys() & _NAMES
+        return cls(**{name: shared[name] for name in names}) if names else NO_FILTERS
 
     def __bool__(self) -> bool:
         """Return whether any of the arguments is set.
@@ -40,7 +41,7 @@ class Given(NamedTuple):
         >>> bool(Given()), bool(Given(exclude=[]))
         (False, True)
         """
-        return any(value is not None for value in self)
+        return self is not NO_FILTERS and any(value is not None for value in self)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -79,7 +80,8 @@ mask: mask = np.zeros(n, bool); mask[numbers] = True
         return _rules_of(m, n, self, own=own, noun=noun) if self else None
 
 
-NONE = Given()
+NO_FILTERS = Given()
+_NAMES = frozenset(Given._fields)
 
 
 def _rules_of(m: int, n: int, given: Given, *, own: bool, noun: str) -> Rules:

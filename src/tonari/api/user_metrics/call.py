@@ -15,8 +15,7 @@ from tonari.core.errors import Unsupported
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors, nearest_of
-from tonari.filters.arguments import NONE as NO_FILTERS
-from tonari.filters.arguments import Given
+from tonari.filters.arguments import NO_FILTERS, Given
 from tonari.methods.call import Radius
 from tonari.methods.options import Options
 from tonari.metrics import get_metric
