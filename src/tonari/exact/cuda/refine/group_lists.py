@@ -172,7 +172,7 @@ class Lowest(NamedTuple):
     group: int
 
     def lowest(self, width: int) -> tuple[Any, Any]:
-        """Return the first `width` groups of each row, and a lower bound on the scores of all other groups.
+        """Return each row's `width` groups with the smallest minima, and a lower bound on the scores of all others.
 
         The bound is None if there are no other groups.
         """

@@ -33,7 +33,7 @@ from tonari.exact.cuda.attempts.in_batches import IDLE
 # The first item is a weak reference to the prepared points, or None if the points are not prepared.
 GraphKey: TypeAlias = tuple[Hashable, ...]
 
-CAPTURED = ("auto", "exact")  # values of `method` with which a search is looked up in the cache
+CAPTURED = ("auto", "exact")  # only searches by these methods (argument `method`) are stored and replayed
 
 
 class Graph(Protocol):

@@ -159,7 +159,7 @@ def gamma_of(units):
 
 @triton.jit
 def store_query_terms(norm_ptr, rest_ptr, shift_ptr, row, present, packed, beyond, norm, remainder, term):
-    """Store, for each query, the error factors N and r for the screen, and the score term for the certificate."""
+    """Store each query's two factors on the error terms of the screen, and its score term for the certificate."""
     tl.store(norm_ptr + row, tl.where(packed, round_up(norm), 0.0), mask=present)
     tl.store(rest_ptr + row, tl.where(packed, round_up(remainder), 0.0), mask=present)
     tl.store(shift_ptr + row, tl.where(beyond, _INFINITY, term), mask=present)

@@ -33,7 +33,7 @@ def screen_elementwise_kernel(
     ADD_TERMS: tl.constexpr, PREPARE: tl.constexpr, COMPLEMENT: tl.constexpr, GROUP: tl.constexpr,
     POINT_TILE: tl.constexpr, R: tl.constexpr, C: tl.constexpr, TR: tl.constexpr, TC: tl.constexpr,
 ):  # fmt: skip
-    """Write the minima of all groups of one tile of points for R * TR queries."""
+    """Write the minima of all groups of one tile of points, for each of R * TR consecutive queries."""
     tl.static_assert(C * TC == POINT_TILE, "threads have the whole tile of points")
     tl.static_assert(GROUP % C == 0, "a thread's columns lie in one group")
     STEP: tl.constexpr = 4
