@@ -100,7 +100,7 @@ def below(run: Run, case: Case, packed: Packed, sampled: Any, sample: Any) -> No
 
 
 def measure(run: Run, case: Case, who: str, call: Callable[[], None], check: Callable[[], int], bars: Any) -> None:
-    """Prove, time and judge one form of the screen."""
+    """Verify and time one form of the screen; write its row, with the verdict on the required speed."""
     call()
     proved = run.prove(check)
     timing = run.time(call)

@@ -1,4 +1,4 @@
-"""Tuning constants of the choice of a method, and sizes of caches. Each group names the case that chose it."""
+"""Tuning constants of the choice of a method, and sizes of caches. Each group names its benchmark case."""
 
 # Case: kdtree auto-sift-d10, auto-uniform-d5, auto-magnitudes-d7 on cpu. Chosen on: an unrecorded machine.
 MOST_DIMENSIONS = 30  # maximum dimensions of a tree; in more dimensions, its boxes exclude nothing

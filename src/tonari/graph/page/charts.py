@@ -1,4 +1,4 @@
-"""Charts as inline SVG; style.py sets the colours of their classes."""
+"""Charts as inline SVG; style.py sets the colours of their CSS classes."""
 
 from __future__ import annotations
 

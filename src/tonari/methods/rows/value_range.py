@@ -22,7 +22,7 @@ from tonari.metrics import Metric
 
 _PLAIN_LOW, _PLAIN_HIGH = 1e-37, 3e38  # between these magnitudes, float32 and float64 have full precision
 _LARGE_ELEMENT = 1e-5  # the powers in metrics do not underflow for elements of at least this magnitude
-# a value that is below the size of its rows by more than this factor depends only on a few small elements
+# if a value is smaller than the elements of its rows by more than this factor, only small elements contribute to it
 DIGITS = 2.0**48
 
 
