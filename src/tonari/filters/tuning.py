@@ -62,8 +62,8 @@ COUNTED_PIECE = 256  # number of points of a list that are counted in one step
 COUNTED_LARGE = 1 << 18  # minimum number of pairs (queries * points) of a group that is counted by its own search
 WITHIN_LARGE = 4096  # a group with more points than this is searched separately within a radius
 TOO_MANY = 2  # a search for the nearest is faster if more than this many times the wanted points are within the radius
-FEWER = 8  # exact values of allowed points are faster if the radius contains more than this many times as many points
-LISTED_FEW = 32  # exact values of the allowed points are faster if more than this many times as many points exist
+FEWER = 8  # exact values are faster if more than this many times the allowed points are within the radius
+LISTED_FEW = 32  # exact values of the allowed points are faster if less than one in this many points is allowed
 
 # Not measured: bounds on memory.
 ROOM_BYTES = 1 << 30  # maximum bytes for the pairs that are checked in one block, if there is no budget

@@ -31,10 +31,9 @@ LEAST_VISITS = 64  # minimum of the limit on the number of nodes that a query vi
 LOOK_PATIENCE = 8.0  # limit on a query's time, as a multiple of its expected time: a few queries visit far more leaves
 
 # Case: kdtree auto-sift-d10, auto-sift-d15 on cuda. Chosen on: an unrecorded machine.
-# If a tree of uniform points would take UNLIKELY_FACTOR times as long as brute force, it is only tried if brute force
-# takes longer than the build by UNLIKELY_EXCESS times the build, so that an examination in vain costs little in
-# comparison. Brute force must also take UNLIKELY_LEAST seconds: the first examination compiles kernels for 12 s (20
-# columns, H200, 16 processors), which shorter searches would hardly repay.
+# If a tree of uniform points would take more than UNLIKELY_FACTOR times as long as brute force, the data are examined
+# only if brute force takes longer than the build of a tree by UNLIKELY_EXCESS times the build, and at least
+# UNLIKELY_LEAST seconds: the first examination compiles kernels for 12 s (20 columns, H200, 16 processors).
 UNLIKELY_FACTOR = 2.0
 UNLIKELY_EXCESS = 7.0
 UNLIKELY_LEAST = 0.1

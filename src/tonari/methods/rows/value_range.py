@@ -82,8 +82,8 @@ def check_range(
 def _extremes(values: Any, descending: bool) -> tuple[float, float, float]:
     """Return the smallest and the largest value, and a lower bound of the smallest magnitude."""
     if math.prod(values.shape) <= tuning.FEW_RESULTS:
-        values = _on_host(values)  # copying a few values to the host takes less time than two kernels
-        # argmin and argmax take a third of the time of min and max
+        values = _on_host(values)  # for a few values, copying them to the host takes less time than two kernels on the device
+        # NumPy's argmin and argmax take a third of the time of its min and max
         low, high = values.item(values.argmin()), values.item(values.argmax())
     elif not isinstance(values, np.ndarray):
         import torch
