@@ -17,7 +17,7 @@ TABLE_BLOCK = 1 << 15  # number of pairs that are looked up in one step, so that
 # half of the points. For a query in a large group, only copies of the other points are searched: this is faster than to
 # count all points and to subtract the points of the group.
 COMPLEMENT_SHARE = 3  # a group is large if at least one in this many points belongs to it
-COMPLEMENT_QUERIES = 64  # the other points are copied if a large group has at least this many queries
+COMPLEMENT_QUERIES = 64  # if a large group has at least this many queries, the points outside it are copied for them
 
 # Not measured by a benchmark case, but by hand on an EPYC (Zen 4), by radius_count of 2,000 queries in 20,000 points.
 APART_GROUPS = 8  # points are counted group by group if the queries have at most this many groups, all of them large

@@ -26,7 +26,7 @@ LEAST_SHARE = 0.75  # a tree may take as little as this share of the time that i
 EXCESS_PER_DIMENSION = 0.1
 MARGIN = 1.15
 WORTH_A_LOOK = 0.3  # maximum share of brute force's time for examining the data, if a tree of uniform points is slower
-WORTH_A_LOOK_IF_UNLIKELY = 0.15  # maximum share if a tree of uniform points is much slower than brute force
+WORTH_A_LOOK_IF_UNLIKELY = 0.15  # the same, if a tree of uniform points is much slower than brute force
 LEAST_VISITS = 64  # minimum of the limit on the number of nodes that a query visits
 LOOK_PATIENCE = 8.0  # limit on a query's time, as a multiple of its expected time: a few queries visit far more leaves
 

@@ -82,7 +82,8 @@ def check_range(
 def _extremes(values: Any, descending: bool) -> tuple[float, float, float]:
     """Return the smallest and the largest value, and a lower bound of the smallest magnitude."""
     if math.prod(values.shape) <= tuning.FEW_RESULTS:
-        values = _on_host(values)  # for a few values, copying them to the host takes less time than two kernels on the device
+        # for a few values, copying them to the host takes less time than two kernels on the device
+        values = _on_host(values)
         # NumPy's argmin and argmax take a third of the time of its min and max
         low, high = values.item(values.argmin()), values.item(values.argmax())
     elif not isinstance(values, np.ndarray):
