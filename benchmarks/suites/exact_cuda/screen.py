@@ -55,7 +55,7 @@ def screen_rows(run: Run, case: Case, data: DeviceData) -> None:
 
 
 def dense(run: Run, case: Case, packed: Packed, bars: Any) -> None:
-    """Measure the form of the screen that returns the minima of all groups."""
+    """Measure the screen in the form that returns the minima of all groups."""
     import torch
 
     from tonari.exact.cuda.rows.groups import group_count
