@@ -84,7 +84,7 @@ class Folder:
         self._agree(facts)
 
     def _agree(self, facts: dict[str, Any]) -> None:
-        """Record facts that are not recorded yet; raise SystemExit if a fact differs from the recorded one."""
+        """Record facts about the campaign; raise SystemExit if one differs from an earlier record."""
         record = json.loads(self._record.read_text()) if self._record.exists() else {}
         for name, value in facts.items():
             if record.setdefault(name, value) != value:

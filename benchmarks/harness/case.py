@@ -1,4 +1,4 @@
-"""The records of cases, of their bars, and of suites of cases; suites and papers consist of such records."""
+"""Records of benchmark cases, of the bounds that their results have to meet (bars), and of suites of cases."""
 
 from __future__ import annotations
 

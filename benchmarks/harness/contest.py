@@ -18,7 +18,7 @@ from .run import Run
 # number.
 SLICE_ROWS = 4096
 # Numbers of queries in the two trial calls that estimate a peer's time. A slow peer runs only the small trial; the
-# large one does justice to a peer that is fast only for many queries.
+# large one is for peers that are fast only if they get many queries.
 PILOT_ROWS = (256, 2048)
 
 

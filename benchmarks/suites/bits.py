@@ -97,7 +97,7 @@ def faiss_search(run: Run, case: Case) -> Callable[[], Any]:
 
 
 def compare(run: Run, case: Case) -> None:
-    """Verify a search, time tonari and the peer, and judge the bars."""
+    """Verify a search, time tonari and the peer, and compare the speed-up with the required one."""
     from tonari.metrics import reference
 
     points, queries = data_of(run, case)

@@ -1,8 +1,7 @@
 """Exact search on the CPU, compared with FAISS and scikit-learn: answers are verified, then timed.
 
 A case is timed only after its answer is verified: the shape and order of every row, a sample of rows bit for bit
-against
-``tonari.metrics.reference.brute``, and every row against each peer, within the rounding of the peer's float32
+against ``tonari.metrics.reference.brute``, and every row against each peer, within the rounding of the peer's float32
 arithmetic. Then tonari and the peers are timed alternately: one warm-up each, then rounds, whose median counts.
 
 The public functions are timed, from arrays to answer, with the time of building the peer's index. If the case is

@@ -101,7 +101,7 @@ def prove(case: Case, answer: Any, points: Rows, queries: Rows, rule: Rows) -> i
 
 
 def compare(run: Run, case: Case) -> None:
-    """Verify a search with a mask, time it and the alternatives, and judge its bars."""
+    """Verify a search with a mask, time it and the alternatives, and check the required speed-ups."""
     call = workload(run, case)
     proved = prove(case, on_host(call()), *data_of(run, case))
     points, queries, rule = searched(run, case)
@@ -140,7 +140,7 @@ def _rows_at(points: Any, mask: Any) -> Any:
 
 
 def compare_clouds(run: Run, case: Case) -> None:
-    """Verify a graph of many clouds, time it and the loops over clouds that peers need, and judge the bars."""
+    """Verify a graph of many clouds, time it and the peers' loops over clouds, and check the required speed-ups."""
     points, _, rule = data_of(run, case)
     call = workload(run, case)
     proved = prove(case, call(), points, points, rule)

@@ -120,7 +120,7 @@ def prove(case: Case, answer: Any, points: Rows, queries: Rows, radius: float) -
 
 
 def compare(run: Run, case: Case) -> None:
-    """Verify a case, time tonari and the peers, and judge its bars."""
+    """Verify a case, time tonari and the peers, and check the required speed-ups."""
     points, queries = data_of(run, case)
     radius = radius_of(run, case, points, queries)
     call = call_of(run, case, points, queries, radius)

@@ -121,7 +121,7 @@ def prove(run: Run, case: Case, counts: Any, by_hand: Any) -> int:
 
 
 def compare(run: Run, case: Case) -> None:
-    """Verify the counts of a case, time all its calls, and judge its bars."""
+    """Verify the counts of a case, time all its calls, and check the required speed-ups."""
     calls = calls_of(run, case)
     proved = prove(run, case, calls["tonari"](), calls["tonari-by hand"]())
     timings = {name: run.time(call) for name, call in calls.items()}

@@ -8,7 +8,7 @@ otherwise a call begins with an array, and builds everything that it needs.
     sklearn              NearestNeighbors, algorithm="auto"
     faiss                IndexFlatL2, or knn if nothing is prepared; up to MANY pairs on one thread, which is faster
 
-On CUDA there is no peer: the bar is for a repeated call, which replays a captured graph.
+On CUDA there is no peer: the required time is for a repeated call, which replays a captured CUDA graph.
 """
 
 from __future__ import annotations

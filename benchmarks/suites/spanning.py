@@ -109,7 +109,7 @@ def _weights(case: Case, points: Rows, core: Rows, row: int) -> Any:
 
 
 def compare(run: Run, case: Case) -> None:
-    """Verify the tree of a case, time it and the peer, and judge its bars."""
+    """Verify the tree of a case, time it and the peer, and check the required speed-up."""
     points, call = points_of(run, case), workload(run, case)
     tree = call()
     proved = prove(run, case, tree, points)

@@ -130,7 +130,7 @@ def prove(case: Case, answer: Any, rows: Rows) -> int:
 
 
 def compare(run: Run, case: Case) -> None:
-    """Verify a case, time tonari and the peers, and judge its bars."""
+    """Verify a case, time tonari and the peers, and check the required speed-ups."""
     rows = data_of(run, case)
     call = call_of(run, case, rows)
     answer = call()

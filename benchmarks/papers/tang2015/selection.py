@@ -93,7 +93,7 @@ def _table_cells(run: Run) -> list[tuple[int, int]]:
 
 
 def table_methods(device: str) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Return the (method, options) of each line of table I: the paper's, tonari's others, and torch.topk."""
+    """Return (method, options) for each line of table I: the paper's methods, tonari's others, and torch.topk."""
     # on a GPU, the method "threshold" has only one finish, halving
     threshold: dict[str, tuple[str, dict[str, Any]]] = {"threshold": ("threshold", {})}
     if device == "cpu":
@@ -148,7 +148,7 @@ def panels(figure: str, rows: Sequence[dict[str, Any]]) -> list[Panel]:
 
 
 def _along(rows: Sequence[dict[str, Any]], axis: str) -> list[dict[str, Any]]:
-    """Return the rows along an axis, k or n: those with the most frequent value of the other of the two."""
+    """Return the rows to draw against k or n (`axis`): those with the most frequent value of the other one."""
     other = "n" if axis == "k" else "k"
     values = [row[other] for row in rows]
     return [row for row in rows if row[other] == max(set(values), key=values.count)] if rows else []

@@ -16,7 +16,7 @@ from ...suites.nn_descent.merge import MERGE, Merged
 from . import rounds as pushing
 
 GNND = "tonari gnnd"
-# Settings for a build with a fixed number of rounds that does not stop at a recall, as in PAPER.
+# The settings in PAPER by which a build runs a fixed number of rounds and does not stop at a recall.
 ENDLESS = {name: PAPER[name] for name in ("recall", "sample")}
 
 

@@ -1,4 +1,4 @@
-"""Searches of 8-bit integers in host memory, by codes on the device, compared with certex; integer sums prove them."""
+"""Searches of 8-bit integers in host memory, by codes on the device, and by certex; integer sums verify the answers."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def figures(rows: Sequence[Row]) -> Iterator[Figure]:
 
 
 def curves(rows: Sequence[Row], axis: str) -> Curves:
-    """Return the points (value of a column, milliseconds) of each contestant."""
+    """Return the curve of each contestant: pairs of the column `axis` and the median milliseconds."""
     return {
         name: sorted((row[axis], row["seconds_median"] * 1e3) for row in rows if row["who"] == who)
         for who, name in NAMES.items()

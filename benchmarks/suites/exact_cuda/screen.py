@@ -55,7 +55,7 @@ def screen_rows(run: Run, case: Case, data: DeviceData) -> None:
 
 
 def dense(run: Run, case: Case, packed: Packed, bars: Any) -> None:
-    """Measure the form of the screen that returns the minima of all groups."""
+    """Measure the screen in the form that returns the minima of all groups."""
     import torch
 
     from tonari.exact.cuda.rows.groups import group_count
@@ -100,7 +100,7 @@ def below(run: Run, case: Case, packed: Packed, sampled: Any, sample: Any) -> No
 
 
 def measure(run: Run, case: Case, who: str, call: Callable[[], None], check: Callable[[], int], bars: Any) -> None:
-    """Prove, time and judge one form of the screen."""
+    """Verify and time one form of the screen; write its row, with the verdict on the required speed."""
     call()
     proved = run.prove(check)
     timing = run.time(call)

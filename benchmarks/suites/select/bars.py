@@ -97,7 +97,7 @@ def workload(run: Run, case: Case) -> Callable[[], Any]:
 
 
 def judge(run: Run, case: Case) -> None:
-    """Verify and time the selection of a case and its peers, and write the judged rows."""
+    """Verify and time the selection of a case and its peers, and write rows with verdicts on the bars."""
     if 4 * case.m * case.n > run.device.memory():
         run.write(case, [{"who": "tonari", "note": "larger than half of the memory"}])
         return

@@ -120,7 +120,7 @@ def measure_cell(run: Run, case: Case, cell: Cell, tensor: Any) -> list[Row]:
 
 
 def judged_rows(run: Run, case: Case, cell: Cell, tensor: Any) -> list[Row]:
-    """Prove, time and judge both comparisons: rows in order, and rows in any order."""
+    """Verify and time both libraries, once with the k values in order and once in any order; return the rows."""
     calls = {
         IN_ORDER: call_of(run, tensor, cell.k, "auto", {}, "last"),
         ANY_ORDER: call_of(run, tensor, cell.k, "auto", {"sorted": False}, "last"),

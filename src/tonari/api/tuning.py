@@ -7,7 +7,7 @@ SMALL = 1024  # segments of fewer rows are merged: packing this many rows takes 
 # Case: spanning blobs, cube on cpu. Chosen on: an unrecorded machine.
 LISTED_MORE = 6  # listed neighbours beyond the min_samples-th, for the first rounds that merge components [3, 6, 12]
 WALKED_VALUES = 1 << 17  # a k-d tree finds the spanning tree of at most this many values (n x d) [1 << 14, 1 << 17]
-MANY = 0.05  # a search for more than this share of the points chooses its own method [0.02, 0.05, 0.1]
+MANY = 0.05  # if k exceeds this share of the points, the search chooses its method again [0.02, 0.05, 0.1]
 
 # Not measured: bounds on memory.
 KTH_HELD = 1 << 24  # number of neighbours in memory at once, for the k-th distances

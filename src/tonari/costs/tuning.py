@@ -12,7 +12,7 @@ SHARED_ROWS = 1 << 18  # minimum number of rows of a pass that threads share [1 
 # Case: kdtree auto-uniform-d2, auto-uniform-d3 on cpu. Chosen on: two cores of an EPYC of family 25.
 # Brute force in few dimensions.
 CROWDED_QUERIES = 1000  # number of first queries that take longer than later ones, in up to three dimensions
-MOST_BLURRED = 100.0  # maximum relative extra cost of a pair if a screen cannot separate candidates
+MOST_BLURRED = 100.0  # maximum extra cost of a pair, relative to its usual cost, if a screen cannot separate candidates
 
 # Not measured by a case. Chosen on: an EPYC without AVX-512 and a Xeon of model 207, 2026-11-26, 10,000 to 1,000,000
 # points of 2 to 12 dimensions. With at most this many columns the screen begins in float32: products are then a small

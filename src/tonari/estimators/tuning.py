@@ -9,4 +9,4 @@ RADIUS_ENTRIES = 1 << 19  # maximum neighbours of a block of queries if `memory`
 # Not measured.
 FEW_CLASSES = 8  # up to this ratio of classes to k, votes are summed for each class; above it, labels are sorted
 UNCOUNTED_ROWS = 1024  # no count precedes a radius search if memory has room for this many lists of all points
-IMPUTED_SPARE = 1.5  # ratio of searched to needed neighbours, some of which may have no value in the column to fill
+IMPUTED_SPARE = 1.5  # ratio of searched to needed neighbours, as some have no value in the column to fill

@@ -1,4 +1,4 @@
-"""Tuning constants of searches with filters; a comment on each group names the benchmark case that chose it."""
+"""Tuning constants of searches with filters; a comment on each group names its benchmark case."""
 
 # Case: filters once-0.01-10000, once-0.001-10000 on cuda. Chosen on: EPYC (Zen 4), H100.
 # A fast loop finds the true entries of a sparse mask. A million entries take 28, 83, 181 and 213 µs if 0.1, 1, 6 and
@@ -17,7 +17,7 @@ TABLE_BLOCK = 1 << 15  # number of pairs that are looked up in one step, so that
 # half of the points. For a query in a large group, only copies of the other points are searched: this is faster than to
 # count all points and to subtract the points of the group.
 COMPLEMENT_SHARE = 3  # a group is large if at least one in this many points belongs to it
-COMPLEMENT_QUERIES = 64  # the other points are copied if a large group has at least this many queries
+COMPLEMENT_QUERIES = 64  # if a large group has at least this many queries, the points outside it are copied for them
 
 # Not measured by a benchmark case, but by hand on an EPYC (Zen 4), by radius_count of 2,000 queries in 20,000 points.
 APART_GROUPS = 8  # points are counted group by group if the queries have at most this many groups, all of them large
@@ -62,8 +62,8 @@ COUNTED_PIECE = 256  # number of points of a list that are counted in one step
 COUNTED_LARGE = 1 << 18  # minimum number of pairs (queries * points) of a group that is counted by its own search
 WITHIN_LARGE = 4096  # a group with more points than this is searched separately within a radius
 TOO_MANY = 2  # a search for the nearest is faster if more than this many times the wanted points are within the radius
-FEWER = 8  # exact values of allowed points are faster if the radius contains more than this many times as many points
-LISTED_FEW = 32  # exact values of the allowed points are faster if more than this many times as many points exist
+FEWER = 8  # exact values are faster if more than this many times the allowed points are within the radius
+LISTED_FEW = 32  # exact values of the allowed points are faster if less than one in this many points is allowed
 
 # Not measured: bounds on memory.
 ROOM_BYTES = 1 << 30  # maximum bytes for the pairs that are checked in one block, if there is no budget

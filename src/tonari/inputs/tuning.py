@@ -9,4 +9,4 @@ BYTE_SECONDS = 1e-10  # seconds to check a byte on one thread; decides the numbe
 LEAST_COMPARED = 3  # minimum number of rows that are compared with their copies; comparing them takes 0.2 µs
 MOST_COMPARED = 32  # maximum number of rows that are compared with their copies [8, 32, 128]
 COMPARED_ONE_OF = 64  # one row in this many is compared with its copy, from LEAST_COMPARED to MOST_COMPARED rows
-FEW_VALUES = 1024  # LEAST_COMPARED rows are compared if the queries have fewer values than this
+FEW_VALUES = 1024  # if the queries have fewer values than this, only LEAST_COMPARED rows are compared

@@ -85,7 +85,7 @@ def choose(
 
 
 def by_sizes(problem: Problem, m: int) -> Decision | Open:
-    """Decide for m queries by the sizes alone; return an Open choice if the decision depends on the data."""
+    """Decide for m queries by the sizes alone; if the decision depends on the data, return an :class:`Open` choice."""
     exact = search_method(brute_force(problem.metric), problem.device)
     plan = exact.plan(problem)
     if get_metric(problem.metric).bits:
@@ -123,7 +123,7 @@ def by_sizes(problem: Problem, m: int) -> Decision | Open:
         return chosen._replace(reason=reason)
     build = build_seconds(tree)
     step = _step(tree)
-    # The cost of examining the data: two trees of samples and the queries that probe them, or else the whole tree.
+    # Seconds to examine the data: build two trees of samples and search them, or else build the whole tree.
     probing = math.inf if step is None else _of_samples(least, build, step)
     if probing > build / 2 or build * tuning.CHEAP_BUILD_FACTOR < brute:
         step, probing = None, tuning.EXCESS_PER_DIMENSION * problem.d * build

@@ -1,4 +1,4 @@
-"""Tuning constants of the choice of a method, and sizes of caches. Each group names the case that chose it."""
+"""Tuning constants of the choice of a method, and sizes of caches. Each group names its benchmark case."""
 
 # Case: kdtree auto-sift-d10, auto-uniform-d5, auto-magnitudes-d7 on cpu. Chosen on: an unrecorded machine.
 MOST_DIMENSIONS = 30  # maximum dimensions of a tree; in more dimensions, its boxes exclude nothing
@@ -26,15 +26,14 @@ LEAST_SHARE = 0.75  # a tree may take as little as this share of the time that i
 EXCESS_PER_DIMENSION = 0.1
 MARGIN = 1.15
 WORTH_A_LOOK = 0.3  # maximum share of brute force's time for examining the data, if a tree of uniform points is slower
-WORTH_A_LOOK_IF_UNLIKELY = 0.15  # maximum share if a tree of uniform points is much slower than brute force
+WORTH_A_LOOK_IF_UNLIKELY = 0.15  # the same, if a tree of uniform points is much slower than brute force
 LEAST_VISITS = 64  # minimum of the limit on the number of nodes that a query visits
 LOOK_PATIENCE = 8.0  # limit on a query's time, as a multiple of its expected time: a few queries visit far more leaves
 
 # Case: kdtree auto-sift-d10, auto-sift-d15 on cuda. Chosen on: an unrecorded machine.
-# If a tree of uniform points would take UNLIKELY_FACTOR times as long as brute force, it is only tried if brute force
-# takes longer than the build by UNLIKELY_EXCESS times the build, so that an examination in vain costs little in
-# comparison. Brute force must also take UNLIKELY_LEAST seconds: the first examination compiles kernels for 12 s (20
-# columns, H200, 16 processors), which shorter searches would hardly repay.
+# If a tree of uniform points would take more than UNLIKELY_FACTOR times as long as brute force, the data are examined
+# only if brute force takes longer than the build of a tree by UNLIKELY_EXCESS times the build, and at least
+# UNLIKELY_LEAST seconds: the first examination compiles kernels for 12 s (20 columns, H200, 16 processors).
 UNLIKELY_FACTOR = 2.0
 UNLIKELY_EXCESS = 7.0
 UNLIKELY_LEAST = 0.1

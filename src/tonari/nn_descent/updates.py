@@ -18,7 +18,7 @@ PULL, GNND = "pull", "gnnd"
 UPDATES = (PULL, GNND)
 
 LIST_SIZE, SAMPLES = 64, 32  # defaults of "gnnd": the list size k and the samples p of wang2021
-SEGMENT = 32  # entries of a list behind one lock: one for each lane of a warp
+SEGMENT = 32  # number of list entries that one lock protects: one for each lane of a warp
 MOST_LISTED = 128  # maximum list size of "gnnd", since its kernels compare all pairs of a list's entries
 # minimum number of samples: a tile of the matrix units has at least 16 rows, and holds twice as many as samples
 LEAST_SAMPLES = 8

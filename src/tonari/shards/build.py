@@ -74,7 +74,7 @@ class Request:
     queries: Source | None = None
     update: str | None = None
     may_take_fewer: bool = False  # whether the build may use only some of the executor's devices
-    # the change of rows, if the metric has one; `metric` is then its base metric, and the sources return changed rows
+    # the transformation of rows, for metrics that need one; `metric` then compares the transformed rows of the sources
     change: Change | None = None
 
     @property

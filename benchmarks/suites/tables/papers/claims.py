@@ -1,4 +1,4 @@
-"""Claims of papers, compared with measured rows: the verdicts on a paper's number and ours, and the table."""
+"""Claims of papers, compared with measured rows: the verdict on each claim, and the table of a paper's claims."""
 
 from __future__ import annotations
 

@@ -196,7 +196,7 @@ class Periodic:
     def _near(self, rows: Float64, moved: npt.NDArray[Any], reach: Float64) -> npt.NDArray[np.bool_]:
         """Return, for each row, whether its image is within reach of the points' bounding box.
 
-        Only the dimensions in which the image is shifted are tested.
+        Only the shifted dimensions are tested.
         """
         length = self.boxsize[moved]
         coordinates = rows[:, moved]

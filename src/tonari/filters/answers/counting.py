@@ -259,7 +259,7 @@ def _near(scope: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, liste
 
 
 def _by_pieces(scope: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, listed: Listed) -> Ids:
-    """Count as :func:`_near` does, but cut each list into pieces and search each piece for its nearest points."""
+    """Count the listed points within the radius of each query; each list is searched in pieces, to bound the memory."""
     piece = tuning.COUNTED_PIECE
     number = -(-listed.lengths // piece)
     of = np.repeat(np.arange(len(rows)), number)

@@ -39,7 +39,7 @@ def nearest_allowed(scope: Scope, queries: Any, k: int, rules: Rules, progress: 
     """
     only = not (rules.by_pairs or rules.grouped or rules.own)
     if only and rules.shared is not None:
-        # the positions of allowed points on CUDA are computed there, and not copied to the host
+        # if the points are on CUDA, the row numbers of the allowed points are computed there, not copied from the host
         host = isinstance(scope.rows, np.ndarray) or rules.ids is not None
         ids = rules.open_places() if host else rules.shared.places_for(scope.rows.device)
         if len(ids) and not _keeps_all(scope, len(queries), k, rules, len(ids)):

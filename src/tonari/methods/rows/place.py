@@ -58,7 +58,7 @@ class Place(Protocol):
         """Insert each point of a self-join at the beginning of its own neighbour list, on the rows' device."""
 
     def on(self, devices: tuple[str, ...]) -> Place:
-        """Return a place with only these of its devices; a search then runs on all of them."""
+        """Return a copy of this place with fewer devices; a search then runs on all of them."""
 
     def there(self, x: Any) -> Any:
         """Convert an array to the form that methods read: a NumPy array, or a tensor on `devices[0]`."""

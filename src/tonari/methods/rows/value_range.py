@@ -22,7 +22,7 @@ from tonari.metrics import Metric
 
 _PLAIN_LOW, _PLAIN_HIGH = 1e-37, 3e38  # between these magnitudes, float32 and float64 have full precision
 _LARGE_ELEMENT = 1e-5  # the powers in metrics do not underflow for elements of at least this magnitude
-# a value that is below the size of its rows by more than this factor depends only on a few small elements
+# if a value is smaller than the elements of its rows by more than this factor, only small elements contribute to it
 DIGITS = 2.0**48
 
 
@@ -82,8 +82,9 @@ def check_range(
 def _extremes(values: Any, descending: bool) -> tuple[float, float, float]:
     """Return the smallest and the largest value, and a lower bound of the smallest magnitude."""
     if math.prod(values.shape) <= tuning.FEW_RESULTS:
-        values = _on_host(values)  # copying a few values to the host takes less time than two kernels
-        # argmin and argmax take a third of the time of min and max
+        # for a few values, copying them to the host takes less time than two kernels on the device
+        values = _on_host(values)
+        # NumPy's argmin and argmax take a third of the time of its min and max
         low, high = values.item(values.argmin()), values.item(values.argmax())
     elif not isinstance(values, np.ndarray):
         import torch

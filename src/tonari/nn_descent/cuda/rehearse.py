@@ -1,7 +1,8 @@
 """A rehearsal of NN-Descent on CUDA: record the kernels that a plan launches (cuda/compiling/rehearsal.py).
 
 The rehearsal runs each step that does not depend on data once: the form, the clusters, the scan of the first and of the
-last block, a light round and a full round. The exact search for rows with incomplete lists has its own rehearsal.
+last block, a light round (which makes fewer comparisons) and a full round. The exact search for rows with incomplete
+lists has its own rehearsal.
 """
 
 from __future__ import annotations

@@ -173,7 +173,7 @@ class Segment:
         return by_plan(method, method.plan(problem, **self._overrides))
 
     def _kind(self, method: SearchMethod, problem: Problem, searched: int = 0) -> tuple[str, str]:
-        """Return the key of prepared data for a search: its method and, if tonari plans it, its kind."""
+        """Return the key of cached data of a search: the method, and the kind of data unless the plan has overrides."""
         return method.name, "" if self._overrides else method.kind(problem, searched)
 
     def _first_choice(self, progress: ProgressLike, memory: int | None) -> Decision:

@@ -222,7 +222,7 @@ def arguments_of(form: Form) -> dict[str, Any]:
 
 
 def shape_of(form: Form) -> dict[str, int]:
-    """Return two constants for kernels: the columns of the form, and the columns loaded in one step."""
+    """Return two constants of kernels: the number of columns, and the number of columns loaded in one step."""
     width = form.rows.shape[1]
     return {"D": width, "STEP": 2 * STEP if width % (2 * STEP) == 0 else STEP}
 
