@@ -171,7 +171,7 @@ def write(run: Run, case: Case, facts: dict[str, Any], note: str, seconds: float
     timing = Timing(seconds, seconds, seconds, 1)
     whole = facts | {"who": TREE, "stage": "stream", "proof": PROOF, "proved": proved, "recall": 1.0, "note": note}
     whole = merged(whole, speed(case, timing))
-    # each bar is for one source of queries, which the note names
+    # the required speeds differ by the source of the queries, which the notes name
     bars = [bar for bar in case.bars if bar.on in note]
     measured = {bar.on: case.m / seconds for bar in bars}
     run.write(case, [whole | verdict for verdict in run.verdicts(bars, measured)])

@@ -257,7 +257,7 @@ class Worker:
         return self.load.ranges_later(parts) if self._stages() else Arrived(self.load.ranges(parts))
 
     def _stages(self) -> bool:
-        """Return whether rows are read into page-locked memory, which the plan decides; the first rows never are."""
+        """Return whether to read rows into page-locked memory: if the plan provides it, for all but the first rows."""
         first, self._has_read = not self._has_read, True
         return self.job.plan.staged_bytes > 0 and not first
 

@@ -45,7 +45,7 @@ class CudaPlace:
         return inputs.as_device_bits(x, name) if bits else inputs.as_device_rows(x, name)
 
     def threads_to_prepare(self, asked: int | None, n: int) -> int | None:
-        return asked  # the planner refuses a number that is set: threads are an option of the CPU
+        return asked  # if `threads` is set, the planner refuses it, since only searches on the CPU have this option
 
     def check_plan(self, plan: Plan) -> None:
         made_for = plan.devices or ("cpu",)
