@@ -1320,8 +1320,8 @@ _PYTHON = (
     Fault(
         "exact-devices-error-of-another",
         "src/tonari/exact/cuda/routes/multi_gpu.py",
-        "except BaseException as error:  # raised below",
-        "except ValueError as error:  # raised below",
+        "except BaseException as error:  # raised at the end",
+        "except ValueError as error:  # raised at the end",
         "a device without memory makes the one before search in smaller batches",
         ("tests/exact/cuda/routes/test_multi_gpu.py",),
     ),
@@ -1586,7 +1586,7 @@ _SHARDS = (
     ),
     Fault(
         "spanning-clusters-of-a-few",
-        "src/tonari/spanning/clusters.py",
+        "src/tonari/spanning/tree.py",
         'if n < options["min_cluster_size"]:',
         'if n <= options["min_cluster_size"]:',
         "as many points as the smallest cluster has are noise, and nothing is asked of fast_hdbscan",
@@ -1618,7 +1618,7 @@ _SHARDS = (
     ),
     Fault(
         "compat-communities-as-proposed",
-        "src/tonari/compat/sentence_transformers/communities.py",
+        "src/tonari/compat/sentence_transformers/util.py",
         "return sorted(kept, key=len, reverse=True)",
         "return kept",
         "a community that lost members keeps its place before larger ones",

@@ -20,11 +20,10 @@ from tonari.metrics.recall import neighbors_recall
 from tonari.nn_descent import driver
 from tonari.nn_descent.backend import Round
 from tonari.nn_descent.cpu.backend import CpuBackend
-from tonari.nn_descent.driver import build
+from tonari.nn_descent.driver import build, expected_work, round_work, start_work
 from tonari.nn_descent.entries import ID, MISSING
 from tonari.nn_descent.method import beside_rows
 from tonari.nn_descent.plan import DescentPlan
-from tonari.nn_descent.planning.work import expected_work, round_work, start_work
 from tonari.nn_descent.reference import ReferenceBackend
 from tonari.nn_descent.report import DescentReport, RoundReport
 

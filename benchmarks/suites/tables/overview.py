@@ -21,7 +21,7 @@ def _timed(library: str, who: str) -> Kind:
 
 
 def _line(label: str, ours: Mapping[str, Any], beside: str, *others: Kind) -> Line:
-    """Return a line: tonari's seconds in the newest run that also has the peer `beside`, then the peers' cells."""
+    """Return a line of the table: tonari's seconds in the newest run with the peer `beside`, then the peers' cells."""
     return Line(label, ours, {TONARI: seconds({"who": beside}, bold=True), OTHERS: joined(*others, by=", ")})
 
 

@@ -76,11 +76,11 @@ def is_clearly_faster(problem: Problem, descent: Plan, exact: Decision) -> bool:
 
 
 def _hardness(problem: Problem, points: Any) -> float:
-    """Estimate from exact neighbours of a sample how many times longer NN-Descent takes because the data are hard."""
+    """Estimate the factor by which hard data slow NN-Descent down, from the exact neighbours of a sample."""
     some, k = some_rows(points, min(len(points), ROWS)), min(len(points), NEIGHBOURS + 1)
     method = search_method("exact", problem.device)
     plan = method.plan(dataclasses.replace(problem, m=len(some), k=k, self_join=False))
     with part("neighbours of a few rows, for how hard they are for NN-Descent", len(some)):
-        # Without the first neighbour, which is the row itself.
+        # without the first neighbour, which is the row itself
         distances = method.search_once(some, points, plan, progress=False).distances[:, 1:]
     return hardness(distances if isinstance(distances, np.ndarray) else distances.cpu().numpy(), problem.metric)

@@ -115,7 +115,7 @@ def test_forms_and_reverse_lists_take_what_is_planned() -> None:
     import torch
 
     from tonari.nn_descent.cuda.form import form_of
-    from tonari.nn_descent.cuda.reverse import reverse_of
+    from tonari.nn_descent.cuda.rounds import reverse_of
 
     made = steps(150_000, 64)
     n, plan = made.plan.n, made.plan

@@ -1,4 +1,4 @@
-"""The rows of an Index with `codes` on the CPU: their place in a file, and how codes are made, stored and restored."""
+"""The argument `codes` of an Index: on CUDA a route; on the CPU codes in memory of rows that stay in a file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,44 @@ from tonari.inputs.arrays.rows import check_shape
 from tonari.io.stored import StoredRows
 from tonari.methods import tuning
 from tonari.methods.call import Call
+from tonari.methods.rows.place import Place
 from tonari.metrics import Metric
+
+_OTHERS = "'auto', 'int8', or without codes: route='host_refine' and form_dim=64 (float32), or route='streamed'"
+
+
+def with_codes(codes: str, metric: Metric, place: Place, overrides: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields to set in every plan of an Index with these codes.
+
+    Parameters
+    ----------
+    codes : str
+        "auto" sets nothing; "int8" sets the route "codes".
+    metric : Metric
+        The metric that compares transformed rows.
+    place : Place
+    overrides : dict
+        The plan fields that the caller sets.
+
+    Raises
+    ------
+    ValueError, Unsupported
+        The codes are unknown, or not available for this metric.
+    """
+    if codes == "auto":
+        return overrides
+    if codes in ("float16", "int4"):
+        raise Unsupported(f"codes={codes!r}: there are no such codes yet; pass {_OTHERS}")
+    if not (metric.squares or metric.angular):
+        raise Unsupported(
+            f"codes='int8': there are none for metric={metric.name!r}, only for euclidean, sqeuclidean, cosine and "
+            "correlation; leave codes out"
+        )
+    route = overrides.get("route", "codes")
+    if route != "codes":
+        raise ValueError(f"codes='int8' and route={route!r}: leave one of them out")
+    return overrides | {"route": "codes"}
+
 
 Rows = npt.NDArray[Any]
 
@@ -138,7 +175,7 @@ class CodedRows:
         return coded
 
     def _compare(self, same_time: bool, checksums: list[tuple[int, int, int]]) -> None:
-        """Compare all rows with their checksums, or a few slices if the file has its old modification time."""
+        """Compare rows with their checksums: all rows, or a few slices if the file's modification time is unchanged."""
         step = max(1, (len(checksums) - 1) // (api_tuning.CHECKED_SLICES - 1)) if same_time else 1
         for begin, end, checksum in checksums[::step]:
             if checksum_of(np.ascontiguousarray(self.rows[begin:end])) != checksum:
@@ -150,7 +187,10 @@ class CodedRows:
 
 
 def _stamped(stored: StoredRows) -> StoredRows:
-    """Return a position of rows with the file's present modification time; raise RuntimeError if its size differs."""
+    """Return the position of rows with the present modification time of their file.
+
+    Raise RuntimeError if the size of the file has changed.
+    """
     try:
         about = os.stat(stored.path)
     except FileNotFoundError:
@@ -204,7 +244,7 @@ def rows_in_place(points: Any) -> Rows:
     if (
         type(points) in (np.ndarray, np.memmap)
         and points.ndim == 2
-        and points.dtype.isbuiltin == 1  # a dtype in this machine's byte order
+        and points.dtype.isbuiltin == 1  # the dtype in the byte order of this machine
         and inputs.dtype_name(points.dtype) in inputs.ACCEPTED_NAMES
         and points.strides[1] == points.itemsize
         and points.strides[0] >= points.shape[1] * points.itemsize

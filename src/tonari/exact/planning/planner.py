@@ -29,18 +29,21 @@ from tonari.exact.memory import (
     pilot_bytes,
     within,
 )
-from tonari.exact.overrides import ON_CPU
-from tonari.exact.plan import ExactPlan
+from tonari.exact.plan import ON_CPU, ExactPlan
 from tonari.exact.planning.blocks import (
+    LOOKED,
     active_rows,
     can_join,
     checked_active,
     checked_sample,
+    contracted_widths,
+    form_dim_of,
+    look_dim_of,
+    pilot_decides,
     point_chunk,
     query_block,
     sample_of,
 )
-from tonari.exact.planning.columns import LOOKED, contracted_widths, form_dim_of, look_dim_of, pilot_decides
 from tonari.exact.precisions import choose_precisions
 from tonari.inputs.overrides import check_overrides
 from tonari.metrics.problem import refuse_metric
@@ -55,7 +58,7 @@ def plan_on_cpu(problem: Problem, *, prepared: bool = False, **overrides: Any) -
     prepared : bool
         Whether the points are packed already, so that the search has less work to share among threads.
     **overrides
-        Fields listed in :data:`tonari.exact.overrides.ON_CPU`.
+        Fields listed in :data:`tonari.exact.plan.ON_CPU`.
 
     Raises
     ------

@@ -40,7 +40,7 @@ from tonari.methods.registry import check_search_method
 
 FORMAT, VERSION = "tonari.Index of codes", 1
 _STORED = ("path", "offset", "n", "d", "pitch", "dtype", "size", "time")
-_COLUMNS = 4  # columns of the table of slices
+_COLUMNS = 4  # number of columns in the table of slices
 _FIELDS: dict[str, schema.Test] = {
     **dict.fromkeys(("method", "asked", "path", "codes", "kernel"), schema.text),
     **dict.fromkeys(("n", "k", "columns", "pitch", "slices"), whole(1)),
@@ -51,7 +51,7 @@ _FIELDS: dict[str, schema.Test] = {
 
 
 def save(path: str | os.PathLike[str], state: dict[str, Any]) -> None:
-    """Write the state of an Index with codes, as its pickle contains it, to a file."""
+    """Save the state of an Index with codes to a file; the state has the form that pickles contain."""
     coded: CodedState = state["_coded"]
     if coded.stored is None:
         raise ValueError(
@@ -157,5 +157,5 @@ def _sizes(about: dict[str, Any]) -> tuple[int, int]:
 
 
 def _values(d: int, columns: int) -> int:
-    """Return the number of values of a form: of its centre, and of its directions unless all columns are compared."""
+    """Return the number of values in a form: in its centre and, unless all columns are compared, in its directions."""
     return d if columns == d else d * columns

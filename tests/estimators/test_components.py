@@ -10,7 +10,7 @@ pytest.importorskip("sklearn", reason="the estimators need scikit-learn")
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from tonari.estimators.answers.components import Components
+from tonari.estimators.dbscan import Components
 
 
 @pytest.mark.parametrize("edges", [0, 20, 60, 400])

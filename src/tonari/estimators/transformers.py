@@ -1,4 +1,4 @@
-"""`tonari.estimators.KNeighborsTransformer`."""
+"""`tonari.estimators.KNeighborsTransformer` and `RadiusNeighborsTransformer`."""
 
 from __future__ import annotations
 
@@ -8,14 +8,34 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from tonari.api.graphs import knn_graph
 from tonari.estimators.bases.nearest import Nearest, matrix_of
-from tonari.estimators.bases.searching import check_mode
+from tonari.estimators.bases.searching import Searching, check_mode
+from tonari.estimators.bases.within import Within
 from tonari.estimators.settings import check_n_neighbors
 
 if TYPE_CHECKING:
     import scipy.sparse
+    from typing_extensions import Self
 
 
-class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Nearest):
+class _Transforming(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Searching):
+    """The common base of both transformers."""
+
+    mode: str
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Store the rows to search; see :meth:`NearestNeighbors.fit`."""
+        check_mode(self.mode)
+        self._keep(X)
+        self._n_features_out = self.n_samples_fit_
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class KNeighborsTransformer(_Transforming, Nearest):
     """Build the sparse graph of nearest neighbours, with the interface of ``sklearn.neighbors.KNeighborsTransformer``.
 
     Estimators with ``metric="precomputed"`` accept this graph, and ``scanpy.pp.neighbors(transformer=...)`` accepts the
@@ -67,13 +87,6 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, N
         self.mode, self.n_neighbors = mode, n_neighbors
         self._set(algorithm, leaf_size, metric, p, metric_params, n_jobs, device, memory)
 
-    def fit(self, X: Any, y: Any = None) -> KNeighborsTransformer:
-        """Store the rows to search; see :meth:`NearestNeighbors.fit`."""
-        check_mode(self.mode)
-        self._keep(X)
-        self._n_features_out = self.n_samples_fit_
-        return self
-
     def transform(self, X: Any) -> scipy.sparse.csr_matrix:
         """Build the graph from new rows to the fitted rows: a matrix of shape (n_queries, n_samples_fit).
 
@@ -95,7 +108,61 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, N
         """Return the number of entries in a row of the matrix."""
         return self.n_neighbors + (self.mode == "distance")
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+
+class RadiusNeighborsTransformer(_Transforming, Within):
+    """Build the sparse graph of neighbours within a radius, as ``sklearn.neighbors.RadiusNeighborsTransformer`` does.
+
+    Estimators with ``metric="precomputed"`` accept this graph.
+
+    Parameters
+    ----------
+    mode : "distance" or "connectivity"
+        The values of the matrix: distances, or 1.
+    radius : float
+        A row is a neighbour if its distance is at most this.
+    algorithm, leaf_size, metric, p, metric_params, n_jobs, device, memory
+        As for :class:`NearestNeighbors`. `memory` does not include the graph.
+
+    Attributes
+    ----------
+    n_samples_fit_, n_features_in_, feature_names_in_, effective_metric_
+        As for :class:`NearestNeighbors`.
+
+    Notes
+    -----
+    :meth:`transform` treats its rows as new points, and so does :meth:`fit_transform`: each row finds itself, at
+    distance 0. The entries of a row are in order of (distance, row number).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tonari.estimators import RadiusNeighborsTransformer
+    >>> graph = RadiusNeighborsTransformer(radius=1.0).fit_transform(np.array([[0.0], [1.0], [3.0]]))
+    >>> graph.indptr.tolist(), graph.indices.tolist(), graph.data.tolist()
+    ([0, 2, 4, 5], [0, 1, 1, 0, 2], [0.0, 1.0, 0.0, 1.0, 0.0])
+    """
+
+    def __init__(
+        self,
+        *,
+        mode: str = "distance",
+        radius: float = 1.0,
+        algorithm: str = "auto",
+        leaf_size: int = 30,
+        metric: Any = "minkowski",
+        p: float = 2,
+        metric_params: dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        device: Any = "auto",
+        memory: int | str | None = None,
+    ) -> None:
+        self.mode, self.radius = mode, radius
+        self._set(algorithm, leaf_size, metric, p, metric_params, n_jobs, device, memory)
+
+    def transform(self, X: Any) -> scipy.sparse.csr_matrix:
+        """Build the graph from new rows to the fitted rows: a matrix of shape (n_queries, n_samples_fit)."""
+        return self.radius_neighbors_graph(X, mode=self.mode)  # type: ignore[arg-type]
+
+    def fit_transform(self, X: Any, y: Any = None) -> scipy.sparse.csr_matrix:
+        """Fit rows and build their graph, a matrix of shape (n_samples, n_samples)."""
+        return self.fit(X).transform(X)
