@@ -203,16 +203,46 @@ struct BoundBlock {
     });
   }
 
-  void screen(const BoundPoints& run, std::int64_t group_begin, std::int64_t group_end, std::int64_t stride,
-              bool take_stride, bool looks) {
+  void check_groups(const BoundPoints& run, std::int64_t group_begin, std::int64_t group_end) const {
     rows.check();
     check_packed(run, kernel, form, Errors::measured);
-    if (looks) check_looked(run, look);
     check_run(run, points);
     check_range("groups", group_begin, group_end, 0, run.packed.groups());
+  }
+
+  void screen(const BoundPoints& run, std::int64_t group_begin, std::int64_t group_end, std::int64_t stride,
+              bool take_stride, bool looks) {
+    check_groups(run, group_begin, group_end);
+    if (looks) check_looked(run, look);
     check_at_least("stride", stride, 0);
     if (stride > 0 && take_stride) check_at_least("sample_rank", spec.sample_rank, 1);
     block.screen(run.packed, looks, group_begin, group_end, stride, take_stride);
+  }
+
+  void screen_marked(const BoundPoints& run, std::int64_t group_begin, std::int64_t group_end,
+                     const Bytes<const std::uint8_t>& marks) {
+    check_groups(run, group_begin, group_end);
+    check_number("number of open queries", rows.count(), 1, kernel.layout.query_tile);
+    check_shape("marks", marks, {group_end - group_begin});
+    block.screen(run.packed, false, group_begin, group_end, 0, false, marks.data());
+  }
+
+  double reach(std::int64_t row) const {
+    rows.check();
+    require(!is_product(form.metric), "the values of inner products have no reach");
+    check_number("row", row, 0, rows.count() - 1);
+    return block.reach(row);
+  }
+
+  void lower_thresholds() {
+    rows.check();
+    block.lower_thresholds();
+  }
+
+  void take_thresholds(const BoundBlock& other) {
+    rows.check();
+    require(other.rows.begin == rows.begin && other.rows.end == rows.end, "blocks differ in their queries");
+    block.take_thresholds(other.block);
   }
 
   void end_sample() {
@@ -580,6 +610,11 @@ void bind_engine(Module& module) {
       .def_unlocked("screen", &BoundBlock::screen, nb::arg("points"), nb::arg("group_begin"), nb::arg("group_end"),
                     nb::arg("stride") = 0, nb::arg("take_stride") = false, nb::arg("looks") = false)
       .def_prop_ro("looked", [](const BoundBlock& self) { return counts(self.block.look().looked()); })
+      .def_unlocked("screen_marked", &BoundBlock::screen_marked, nb::arg("points"), nb::arg("group_begin"),
+                    nb::arg("group_end"), nb::arg("marks").noconvert())
+      .def("reach", &BoundBlock::reach, nb::arg("row"))
+      .def_unlocked("lower_thresholds", &BoundBlock::lower_thresholds)
+      .def_unlocked("take_thresholds", &BoundBlock::take_thresholds, nb::arg("other"))
       .def_unlocked("end_sample", &BoundBlock::end_sample)
       .def_unlocked("absorb", &BoundBlock::absorb, nb::arg("other"));
 

@@ -80,6 +80,7 @@ void bind_cpu(Module& module);
 void bind_allowed(Module& module);
 void bind_arrays(Module& module);
 void bind_bits(Module& module);
+void bind_boxes(Module& module);
 void bind_direct(Module& module);
 void bind_engine(Module& module);
 void bind_radius(Module& module);

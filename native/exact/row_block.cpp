@@ -1,10 +1,12 @@
 #include "exact/row_block.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace tonari {
 namespace {
 
+constexpr double kMore = 0x1p-20;  // relative margin of a sum, far larger than its rounding errors
 constexpr std::int64_t kFirstRoom = 32;  // a row is first condensed when it has this many survivors more than 2 k
 
 }  // namespace
@@ -30,7 +32,7 @@ void RowBlock::open(std::int64_t begin, std::int64_t end, const std::int64_t* pl
 }
 
 void RowBlock::screen(const PackedPoints& points, bool looks, std::int64_t group_begin, std::int64_t group_end,
-                      std::int64_t stride, bool take_stride) {
+                      std::int64_t stride, bool take_stride, const std::uint8_t* marks) {
   const bool sampling = stride != 0 && take_stride;
   struct Keeper {
     RowStates& states;
@@ -47,6 +49,7 @@ void RowBlock::screen(const PackedPoints& points, bool looks, std::int64_t group
             .group_end = group_end,
             .stride = stride,
             .take_stride = take_stride,
+            .marked = marks,
             .depth = packed_depth(kernel_, form_.columns()),
             .keep =
                 [](void* context, std::int64_t row, float lower, float upper, std::int64_t point) {
@@ -64,6 +67,12 @@ void RowBlock::screen(const PackedPoints& points, bool looks, std::int64_t group
     states_.search_exactly(row, points.base() + group_begin * size,
                            points.base() + std::min(group_end * size, points.count()), scratch_);
   }
+}
+
+double RowBlock::reach(std::int64_t row) const {
+  const auto at = static_cast<std::size_t>(row);
+  const double threshold = states_.thresholds()[at], beside = is_angular(form_.metric) ? 2.0 : packed_.shift[at];
+  return std::max(threshold + beside + kMore * (std::fabs(threshold) + beside), 0.0);
 }
 
 }  // namespace tonari

@@ -20,7 +20,9 @@ from tonari.core.process.progress import Progress
 from tonari.core.process.workers import Workers
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import current, decided
+from tonari.exact import tuning
 from tonari.exact.cpu.blocks import AnyBlock, Block, batches, cut_blocks
+from tonari.exact.cpu.boxed import Boxed
 from tonari.exact.cpu.join import Bounds, Join, join_of
 from tonari.exact.cpu.rows.clusters import Near
 from tonari.exact.cpu.rows.contraction import look_pays
@@ -125,8 +127,16 @@ class Search:
             part = slice(*bounds)
             return block.finish(found.distances[part], found.indices[part], status[part])
 
-        blocks = cut_blocks(0, len(queries), plan.query_block)
-        refined = self.through(blocks, kernel, new_block, close_block, sampled, near)
+        def compare(bounds: Bounds) -> int:
+            blocks = cut_blocks(*bounds, plan.query_block)
+            return self.through(blocks, kernel, new_block, close_block, sampled, near)
+
+        boxes, packed = self.prepared.boxes, self.resident(kernel)
+        if boxes is not None and len(queries) <= tuning.BOXED_QUERIES and len(packed) == len(self.prepared.slices):
+            boxed = Boxed(boxes, packed, self.workers, plan.isa)
+            refined = boxed.search(queries, new_block, close_block, compare)
+        else:
+            refined = compare((0, len(queries)))
         return self._count(status, level, refined, started, sampled=sampled, final=not may_retry)
 
     def through(

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +33,7 @@ from tonari.core.rows.slices import cut
 from tonari.core.trail import decided
 from tonari.costs.rates import READ_RATE
 from tonari.exact import tuning
+from tonari.exact.cpu.rows.boxes import Boxes, BoxForm, boxes_bytes
 from tonari.exact.cpu.rows.contraction import Arrangement, narrowed_rows, sample_scores
 from tonari.exact.cpu.rows.prepared import PreparedPoints, centre_and_scale
 from tonari.exact.memory import packed_row_bytes
@@ -57,12 +59,15 @@ class CodeForm(NamedTuple):
     scale : float
     directions : float64 array of shape (d, columns - 1), optional
         The directions of a contracted form.
+    boxes : BoxForm, optional
+        The form of boxes around codes, for a search of few queries; None for inner products.
     """
 
     form: _native.Form
     centre: list[float]
     scale: float
     directions: Floats | None
+    boxes: BoxForm | None
 
     @property
     def columns(self) -> int | None:
@@ -70,9 +75,11 @@ class CodeForm(NamedTuple):
         return None if self.directions is None else self.form.columns
 
     @classmethod
-    def of(cls, metric: str, centre: list[float], scale: float, directions: Floats | None) -> CodeForm:
-        """Return the form of codes with this centre, scale and directions."""
-        return cls(_native.Form(metric, centre, scale, directions), centre, scale, directions)
+    def of(
+        cls, metric: str, centre: list[float], scale: float, directions: Floats | None, boxes: BoxForm | None
+    ) -> CodeForm:
+        """Return the form of codes with this centre, scale, directions, and form of boxes."""
+        return cls(_native.Form(metric, centre, scale, directions), centre, scale, directions, boxes)
 
 
 class WrittenCodes(NamedTuple):
@@ -103,6 +110,8 @@ class CodedPoints(PreparedPoints):
         As for :class:`PreparedPoints`.
     written : sequence of WrittenCodes, optional
         Codes that :meth:`written` returned, for the first kernel of the plan. Default: make them from the rows.
+    boxes : Boxes, optional
+        The boxes that belong to these codes.
 
     Attributes
     ----------
@@ -117,9 +126,14 @@ class CodedPoints(PreparedPoints):
         made: CodeForm,
         progress: ProgressLike = None,
         written: Sequence[WrittenCodes] | None = None,
+        boxes: Boxes | None = None,
     ) -> None:
         self.checksums: list[tuple[int, int, int]] = []
         kernel = plan.kernels[PRECISION]
+        if written is None and made.boxes is not None:
+            group = PackedPoints(kernel, made.form, points, 0, 1).group
+            boxes = Boxes(made.boxes, len(points), group)
+        self.boxes = boxes
         self._restored = [_native.restored_points(kernel, made.form, *part) for part in written or ()]
         bounds = [(part.begin, part.end) for part in written or ()]
         arrangement = Arrangement(made.form, made.form.columns)
@@ -139,23 +153,31 @@ class CodedPoints(PreparedPoints):
             restored, self._restored = self._restored, []
             return restored
 
-        def work(bounds: tuple[int, int]) -> tuple[PackedPoints, int]:
+        def check(bounds: tuple[int, int]) -> int:
             workers.check()
             begin, end = bounds
             rows = np.ascontiguousarray(self.points[begin:end])
             if _is_refused(rows):
                 _refuse(self.points)
-            checksum = checksum_of(rows)
-            del rows
-            packed = PackedPoints(kernel, self.form, self.points, begin, end)
-            forget_pages(self.points[begin:end])
+            return checksum_of(rows)
+
+        def work(bounds: tuple[int, int]) -> PackedPoints:
+            workers.check()
+            packed = PackedPoints(kernel, self.form, self.points, *bounds, order=self.order)
             if bar is not None:
                 bar.add(packed.count)
-            return packed, checksum
+            return packed
 
-        found = workers.map(work, slices)
-        self.checksums = [(*bounds, checksum) for bounds, (_, checksum) in zip(slices, found, strict=True)]
-        return [packed for packed, _ in found]
+        found: list[PackedPoints] = []
+        for window in _windows(slices):
+            begin, end = window[0][0], window[-1][1]
+            checksums = workers.map(check, window)
+            self.checksums += [(*bounds, checksum) for bounds, checksum in zip(window, checksums, strict=True)]
+            if self.boxes is not None:
+                self.boxes.arrange(self.points, begin, end, workers)
+            found += workers.map(work, window)
+            forget_pages(self.points[begin:end])
+        return found
 
     def release(self) -> None:
         """Keep the codes: to make them again, all rows would have to be read."""
@@ -173,6 +195,13 @@ class CodedPoints(PreparedPoints):
             packed.write(to)
             parts.append(WrittenCodes(begin, end, to))
         return parts
+
+
+def _windows(slices: list[tuple[int, int]]) -> list[list[tuple[int, int]]]:
+    """Divide slices into windows of adjacent slices, whose rows are put in order, and packed, while in the page cache."""
+    begin, end = slices[0]
+    size = max(1, tuning.BOXED_WINDOW // (end - begin))
+    return [slices[at : at + size] for at in range(0, len(slices), size)]
 
 
 def checksum_of(rows: Rows) -> int:
@@ -196,7 +225,7 @@ def _refuse(points: Rows) -> None:
 
 def overrides_of(columns: int | None) -> dict[str, Any]:
     """Return the fields of a plan for codes of `columns` columns (None: all columns); all codes stay in memory."""
-    return {"precisions": (PRECISION,), "resident": True} | ({} if columns is None else {"form_dim": columns})
+    return {"precisions": (PRECISION,), "resident": True, "active_rows": 0} | ({} if columns is None else {"form_dim": columns})
 
 
 def choose_form(points: Rows, problem: Problem, asked: int | None = None) -> CodeForm:
@@ -221,22 +250,25 @@ def choose_form(points: Rows, problem: Problem, asked: int | None = None) -> Cod
     if _is_refused(sample):
         _refuse(points)
     centre, scale = centre_and_scale(sample, problem.metric)
-    form = _native.Form(problem.metric, centre, scale)
+    boxes = BoxForm.chosen(sample, problem.metric, centre, scale)
+    if boxes is not None and problem.memory is not None:
+        problem = replace(problem, memory=max(1, problem.memory - boxes_bytes(n, d)))
+    form = CodeForm.of(problem.metric, centre, scale, None, boxes)
     if asked is not None:
         plan_on_cpu(problem, **overrides_of(asked))  # refuses invalid numbers
-        return _contracted(sample, form, centre, scale, asked, problem.metric)
+        return _contracted(sample, form, asked, problem.metric)
     step = tuning.CODED_STEP
     widths = [*range(step, min(tuning.CODED_COLUMNS, d - 1) + 1, step)]
     if n < tuning.CODED_FROM or not widths:
         columns, seconds = d, {}
     else:
-        seconds = _seconds(sample, form, form.contracted(sample, 1, widths[-1]), widths, problem)
+        seconds = _seconds(sample, form.form, form.form.contracted(sample, 1, widths[-1]), widths, problem)
         columns = min(seconds, key=seconds.__getitem__)
     fitting = _fitting(problem, columns)
     if seconds:
         why = "" if fitting == columns else f", and memory={problem.memory} holds {fitting}"
         decided("columns", f"{fitting} of {d}: a pilot prefers {columns} ({seconds[columns]:.3g} s a query){why}")
-    return _contracted(sample, form, centre, scale, fitting, problem.metric)
+    return _contracted(sample, form, fitting, problem.metric)
 
 
 def _sample(points: Rows, step: int) -> Rows:
@@ -249,17 +281,16 @@ def _sample(points: Rows, step: int) -> Rows:
     return sample
 
 
-def _contracted(
-    sample: Rows, form: _native.Form, centre: list[float], scale: float, columns: int, metric: str
-) -> CodeForm:
+def _contracted(sample: Rows, whole: CodeForm, columns: int, metric: str) -> CodeForm:
+    """Return the form of all columns, contracted to some columns by the directions of a sample."""
     d = sample.shape[1]
     if columns >= d:
-        return CodeForm(form, centre, scale, None)
+        return whole
     directions = np.empty((d, columns - 1))
-    form.contracted(sample, 1, columns).directions(directions)
+    whole.form.contracted(sample, 1, columns).directions(directions)
     if directions.any(axis=0).all():  # the sample spans all the directions that were requested
         directions = np.ascontiguousarray(directions @ _turn(columns - 1))
-    return CodeForm.of(metric, centre, scale, directions)
+    return CodeForm.of(metric, whole.centre, whole.scale, directions, whole.boxes)
 
 
 def _turn(size: int) -> Floats:
