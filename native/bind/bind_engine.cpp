@@ -70,12 +70,12 @@ void check_look(const Form* look, const Form& form) {
 
 nb::tuple counts(const Looked& looked) { return nb::make_tuple(looked.pairs, looked.looked, looked.marked); }
 
-RowsView ordered(RowsView points, const std::optional<RowOrder>& order) {
+RowsView ordered(RowsView points, const std::optional<RowOrder>& order, bool checks) {
   if (!order) return points;
   points.order = order->data(), points.ordered = static_cast<std::int64_t>(order->shape(0));
   check_number("length of the order", points.ordered, 0, points.n);
   check_shape("order", *order, {points.ordered});
-  check_numbers("order", points.order, points.ordered, 0, points.n);
+  if (checks) check_numbers("order", points.order, points.ordered, 0, points.n);
   return points;
 }
 
@@ -168,14 +168,14 @@ struct BoundBlock {
 
   BoundBlock(const Kernel& chosen, const Form& in_form, const Form* of_look, const Rows& of_queries,
              const SpacedRows& of_points, std::optional<Self> own, std::optional<RowOrder> places,
-             std::optional<SketchArray> drawn, const SearchSpec& asked, Isa isa)
+             std::optional<SketchArray> drawn, const SearchSpec& asked, Isa isa, bool checks_order)
       : query_array(of_queries),
         point_array(of_points),
         self_ids(std::move(own)),
         order(std::move(places)),
         sketch(std::move(drawn)),
         queries(view_of(query_array, "queries")),
-        points(ordered(view_of(point_array, "points"), order)),
+        points(ordered(view_of(point_array, "points"), order, checks_order)),
         kernel(chosen),
         form(in_form),
         look(of_look),
@@ -215,7 +215,6 @@ struct BoundBlock {
     check_groups(run, group_begin, group_end);
     if (looks) check_looked(run, look);
     check_at_least("stride", stride, 0);
-    if (stride > 0 && take_stride) check_at_least("sample_rank", spec.sample_rank, 1);
     block.screen(run.packed, looks, group_begin, group_end, stride, take_stride);
   }
 
@@ -590,7 +589,7 @@ void bind_engine(Module& module) {
           [](BoundBlock* self, const std::string& kernel, const Form& form, const Rows& queries,
              const SpacedRows& points, std::int64_t k, const std::string& isa, std::optional<Self> self_ids,
              bool double_output, bool may_retry, std::int64_t capacity, std::int64_t sample_rank, const Form* look,
-             std::optional<RowOrder> order, std::optional<SketchArray> sketch) {
+             std::optional<RowOrder> order, std::optional<SketchArray> sketch, bool checks_order) {
             const SearchSpec spec{.k = k,
                                   .self_ids = self_ids ? self_ids->data() : nullptr,
                                   .double_output = double_output,
@@ -598,12 +597,13 @@ void bind_engine(Module& module) {
                                   .capacity = capacity,
                                   .sample_rank = sample_rank};
             new (self) BoundBlock(kernel_named(kernel), form, look, queries, points, std::move(self_ids),
-                                  std::move(order), std::move(sketch), spec, isa_named(isa));
+                                  std::move(order), std::move(sketch), spec, isa_named(isa), checks_order);
           },
           nb::arg("kernel"), nb::arg("form"), nb::arg("queries").noconvert(), nb::arg("points").noconvert(),
           nb::arg("k"), nb::arg("isa"), nb::arg("self_ids").noconvert().none(), nb::arg("double_output"),
           nb::arg("may_retry"), nb::arg("capacity"), nb::arg("sample_rank"), nb::arg("look").none() = nb::none(),
           nb::arg("order").noconvert().none() = nb::none(), nb::arg("sketch").noconvert().none() = nb::none(),
+          nb::arg("checks_order") = true,  // false: the order was checked before; all searches share it
           nb::keep_alive<1, 3>(), nb::keep_alive<1, 13>())  // the forms
       .def_unlocked("open", &BoundBlock::open, nb::arg("begin"), nb::arg("end"),
                     nb::arg("places").noconvert().none() = nb::none(), nb::arg("asked").noconvert().none() = nb::none())

@@ -17,6 +17,7 @@ RowBlock::RowBlock(const Kernel& kernel, const Form& form, const Form* look, con
       form_(form),
       queries_(queries),
       sketched_(spec.sketch.count),
+      sampled_(spec.sample_rank > 0),
       look_(kernel, look),
       states_(form, queries, points, spec, isa) {}
 
@@ -33,7 +34,7 @@ void RowBlock::open(std::int64_t begin, std::int64_t end, const std::int64_t* pl
 
 void RowBlock::screen(const PackedPoints& points, bool looks, std::int64_t group_begin, std::int64_t group_end,
                       std::int64_t stride, bool take_stride, const std::uint8_t* marks) {
-  const bool sampling = stride != 0 && take_stride;
+  const bool sampling = stride != 0 && take_stride && sampled_;
   struct Keeper {
     RowStates& states;
     Scratch& scratch;
@@ -60,7 +61,8 @@ void RowBlock::screen(const PackedPoints& points, bool looks, std::int64_t group
             .context = &keeper};
   if (!sampling) look_.mark(looks ? points.contracted() : nullptr, task);
   kernel_.screen(task);
-  if (sampling) return;  // rows beyond the screen's range are compared with every point in the second pass
+  // Rows beyond the screen's range are compared with every point in the second pass.
+  if (stride != 0 && take_stride) return;
   const std::int64_t size = kernel_.layout.point_group;
   for (std::int64_t row = 0; row < states_.count(); ++row) {
     if (!states_.is_beyond(row)) continue;

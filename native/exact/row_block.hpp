@@ -38,6 +38,7 @@ class RowBlock {
   const Form& form_;
   const RowsView queries_;
   const std::int64_t sketched_;  // number of columns of the sketch
+  const bool sampled_;           // whether the first pass of a stride is a sample, or a part of the search
   PackedQueries packed_;
   Look look_;
   RowStates states_;

@@ -121,7 +121,7 @@ class RowBlock:
     def __init__(
         self, kernel: str, form: Form, queries: _Array, points: _Array, k: int, isa: str, self_ids: _Int64 | None,
         double_output: bool, may_retry: bool, capacity: int, sample_rank: int, look: Form | None = None,
-        order: _Int64 | None = None, sketch: _Float32 | None = None,
+        order: _Int64 | None = None, sketch: _Float32 | None = None, checks_order: bool = True,
     ) -> None: ...  # fmt: skip
     @property
     def looked(self) -> tuple[int, int, int]: ...

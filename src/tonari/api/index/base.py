@@ -127,11 +127,11 @@ class IndexBase(Hinted):
             if not self._copied or error.least is None:
                 raise
             least = error.least + self._copied
-            raise BudgetExceeded(
-                f"copy=True takes {self._copied} bytes of memory={self._memory}: allow at least {least}, or leave copy "
-                "out and do not change the array",
-                least=least,
-            ) from error
+            takes, fix = "copy=True takes", ", or leave copy out and do not change the array"
+            if self._coded is not None:
+                takes, fix = "the order and the boxes of codes take", ""
+            why = f"{takes} {self._copied} bytes of memory={self._memory}: allow at least {least}{fix}"
+            raise BudgetExceeded(why, least=least) from error
 
     def _copy_of(self, rows: Any) -> Any:
         """Copy the points. The copy counts towards `memory`, unless it is in host memory and the Index is on CUDA."""

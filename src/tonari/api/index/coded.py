@@ -14,9 +14,11 @@ import numpy.typing as npt
 from tonari import inputs, io
 from tonari.api import tuning as api_tuning
 from tonari.core.errors import Unsupported
+from tonari.core.process.isa import chosen_isa
 from tonari.core.process.progress import ProgressLike
 from tonari.exact.cpu.rows.boxes import Boxes, WrittenBoxes, boxes_bytes
-from tonari.exact.cpu.rows.codes import CodedPoints, CodeForm, WrittenCodes, checksum_of, choose_form, overrides_of
+from tonari.exact.cpu.rows.code_forms import CodeForm, choose_form, overrides_of
+from tonari.exact.cpu.rows.codes import CodedPoints, WrittenCodes, checksum_of
 from tonari.exact.plan import ExactPlan
 from tonari.inputs.arrays.rows import check_shape
 from tonari.io.stored import StoredRows
@@ -95,7 +97,7 @@ class CodedRows:
     @property
     def overrides(self) -> dict[str, Any]:
         """The plan fields that make a search use the codes."""
-        return overrides_of(self.form.columns)
+        return overrides_of(self.form.columns, self.form.isa)
 
     def prepare(self, points: Rows, plan: ExactPlan, progress: ProgressLike) -> CodedPoints:
         """Make the codes in one pass over the rows, or restore saved codes if they were made for the same kernel."""
@@ -141,6 +143,8 @@ class CodedRows:
             now = _stamped(stored)
             rows = now.mapped()
         assert rows is not None
+        if state.kernel.endswith("/avx512") and chosen_isa() == "amx":
+            form = form._replace(isa="avx512")  # the codes were made for less memory than AMX needs
         coded = cls(state.codes, rows, stored, form)
         if stored is not None:
             coded._compare(now.time == stored.time, state.checksums)
@@ -257,5 +261,6 @@ def coded_rows(points: Any, codes: str, call: Call, given: dict[str, Any]) -> Co
         raise ValueError(f"codes={codes!r} sets {', '.join(others)} itself; leave it out, only form_dim may be set")
     rows = rows_in_place(points)
     stored = StoredRows.of(points) if isinstance(points, np.ndarray) else None
-    problem = dataclasses.replace(call, progress=False).problem(rows, rows[:1], min(tuning.USUAL_K, len(rows)))
+    some, k = rows[: api_tuning.CODED_QUERIES], min(tuning.USUAL_K, len(rows))
+    problem = dataclasses.replace(call, progress=False).problem(rows, some, k)
     return CodedRows("int8", rows, stored, choose_form(rows, problem, given.get("form_dim")))

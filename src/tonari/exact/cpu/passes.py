@@ -121,6 +121,7 @@ class Search:
                 self.prepared.look,
                 self.prepared.order,
                 self.prepared.sketch,
+                self.prepared.boxes is None,  # the order of boxes was checked when they were made or restored
             )
 
         def close_block(bounds: Bounds, block: _native.RowBlock) -> int:
@@ -224,17 +225,28 @@ class Search:
         packed: list[_native.PackedPoints],
         sampled: bool,
     ) -> None:
-        stride = self.plan.sample_stride if sampled else 0
-        if sampled:
+        stride = self.stride(sampled)
+        if stride:
             for part in packed:
                 self.workers.check()
                 block.screen(part, 0, part.groups, stride, True, False)
+        if sampled:
             block.end_sample()
         for part in packed:
             self.workers.check()
             block.screen(part, 0, part.groups, stride, False, self.looks_at(part))
             self.bar.add((bounds[1] - bounds[0]) * part.count)
         self.judge(kernel, block.looked)
+
+    def stride(self, sampled: bool) -> int:
+        """The stride of the groups of points that are compared first; 0 for none.
+
+        Near points are adjacent in the order of boxes. A query that is compared with distant points first would keep
+        too many of them.
+        """
+        if sampled:
+            return self.plan.sample_stride
+        return 0 if self.prepared.boxes is None else tuning.BOXED_STRIDE
 
     def looks_at(self, part: _native.PackedPoints) -> bool:
         """Whether a look, a comparison of contracted rows, precedes the screen of these packed points."""
@@ -274,11 +286,12 @@ class Search:
             for bounds, parts in tasks:
                 for block in parts:
                     block.open(*bounds, *(near or ()))
-            for stage in (True, False) if sampled else (False,):
+            stride = self.stride(sampled)
+            for stage in (True, False) if stride else (False,):
                 for some in self._all_points(kernel, packed):
-                    self._pass_over(tasks, some, plan.sample_stride if sampled else 0, stage)
+                    self._pass_over(tasks, some, stride, stage)
                     del some  # free the compared slices before the next ones are packed
-                if stage:
+                if stage and sampled:
                     for _, parts in tasks:
                         parts[0].end_sample()
             refined += sum(self.workers.map(lambda task: _close(task, close_block), tasks))

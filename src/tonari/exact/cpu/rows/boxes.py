@@ -18,6 +18,7 @@ from tonari.core import _native
 from tonari.core.process.workers import Workers
 from tonari.core.rows.slices import cut
 from tonari.exact import tuning
+from tonari.exact.memory import METADATA_BYTES
 from tonari.metrics import get_metric
 
 Rows = npt.NDArray[Any]
@@ -27,7 +28,6 @@ Squares = npt.NDArray[np.int32]
 
 PARTS = 16  # kBoxParts of native/exact/boxes.hpp: squares of gaps are in sixteenths of a step
 _STEPS = 255  # kBoxSteps
-_CELL = 24  # points in a cell if the groups of the kernel allow it
 
 
 class BoxForm(NamedTuple):
@@ -120,7 +120,7 @@ class Boxes:
         def work(part: slice) -> None:
             workers.check()
             rows = np.empty((part.stop - part.start, columns))
-            made.form.screened_rows(np.ascontiguousarray(points[begin:end][part]), 1, rows)
+            made.form.screened_rows(np.ascontiguousarray(points[begin + part.start : begin + part.stop]), 1, rows)
             sketch[part] = rows
 
         workers.map(work, cut(end - begin, tuning.CENTRE_TASK))
@@ -185,11 +185,17 @@ class WrittenBoxes(NamedTuple):
 
 def cell_of(group: int) -> int:
     """Return the number of points in a cell, for groups of so many points."""
-    return _CELL if _CELL % group == 0 else group
+    return tuning.BOXED_CELL if tuning.BOXED_CELL % group == 0 else group
 
 
 def boxes_bytes(n: int, d: int) -> int:
     """Return the bytes of the order and the boxes of n points, and of the memory for making and comparing them."""
-    columns, cells = min(d, tuning.BOXED_COLUMNS), -(-n // _CELL)
-    making = min(n, tuning.BOXED_WINDOW) * (4 * columns + 16)
+    columns, cells = min(d, tuning.BOXED_COLUMNS), -(-n // tuning.BOXED_CELL)
+    # While a window is put in order, its points have no codes yet.
+    making = min(n, window_of(n)) * max(0, 4 * columns + 16 - METADATA_BYTES)
     return 8 * n + 2 * columns * cells + max(making, 8 * cells + n)
+
+
+def window_of(n: int) -> int:
+    """Return the number of points that are put in order together."""
+    return min(tuning.BOXED_WINDOW, max(tuning.LEAST_WINDOW, n // 16))
