@@ -47,7 +47,6 @@ FORMATS = {
     "metrics/changes/row_changes.py": "_EPSILON",
     "metrics/changes/maps.py": "_ASYMMETRY _ROUNDING",
     "exact/cpu/rows/boxes.py": "PARTS _STEPS",
-    "exact/cpu/rows/code_forms.py": "PRECISION",
     "exact/cpu/rows/contraction.py": "_ROUNDING",
     "exact/cpu/rows/copies.py": "_ROW_BYTES",
     "exact/cpu/method.py": "_NUMBER",

@@ -22,12 +22,14 @@ SketchedRows sketched(const Sketch& sketch) {
   const SketchedRows rows{.rows = sketch.data(),
                           .count = static_cast<std::int64_t>(sketch.shape(0)),
                           .columns = static_cast<std::int64_t>(sketch.shape(1))};
+  check_aligned("sketch", sketch);
   check_number("columns of the sketch", rows.columns, 1, kMostBoxColumns);
   return rows;
 }
 
 BoxSteps steps_of(double least, double step, double error) {
-  require(std::isfinite(least) && std::isfinite(step) && step > 0 && error >= 0, "least, step, error: expected numbers");
+  require(std::isfinite(least) && std::isfinite(step) && step > 0 && error >= 0,
+          "least, step, error: expected numbers");
   return {.least = least, .step = step, .error = error};
 }
 
@@ -47,7 +49,7 @@ void bind_boxes(Module& module) {
       "Writes an order of sketched rows in which every run of `cell` rows is near; see exact/boxes.hpp.");
   module.def(
       "write_boxes",
-      [](const Sketch& sketch, const Order& order, std::int64_t cell, double least, double step, double error,
+      [](const Sketch& sketch, const RowOrder& order, std::int64_t cell, double least, double step, double error,
          const Boxes& boxes, std::int64_t first) {
         const SketchedRows rows = sketched(sketch);
         const BoxSteps steps = steps_of(least, step, error);
@@ -70,7 +72,8 @@ void bind_boxes(Module& module) {
          std::int64_t begin, std::int64_t end, const Squares& squares) {
         const BoxSteps steps = steps_of(least, step, error);
         const Isa chosen = isa_named(isa);
-        const auto columns = static_cast<std::int64_t>(boxes.shape(1)), cells = static_cast<std::int64_t>(boxes.shape(2));
+        const auto columns = static_cast<std::int64_t>(boxes.shape(1)),
+                   cells = static_cast<std::int64_t>(boxes.shape(2));
         check_number("columns of the boxes", columns, 1, kMostBoxColumns);
         check_shape("boxes", boxes, {2, columns, cells});
         check_shape("query", query, {columns});
@@ -90,7 +93,10 @@ void bind_boxes(Module& module) {
   module.def(
       "nearest_boxes",
       [](const SquaresRead& squares, const Order& found) {
-        const auto count = static_cast<std::int64_t>(squares.shape(0)), wanted = static_cast<std::int64_t>(found.shape(0));
+        const auto count = static_cast<std::int64_t>(squares.shape(0)),
+                   wanted = static_cast<std::int64_t>(found.shape(0));
+        check_aligned("squares", squares);
+        check_aligned("found", found);
         check_number("number of boxes", wanted, 1, count);
         Unlocked unlocked;
         nearest_boxes(squares.data(), count, wanted, found.data());

@@ -15,7 +15,9 @@ namespace {
 constexpr std::int64_t kSpreadRows = 256;  // rows of a run whose spread chooses the column that halves it
 constexpr std::int64_t kAtOnce = 2048;     // boxes whose sums stay in the L1 cache while columns are added
 
-bool is_sketched(const SketchedRows& sketch, std::int64_t row) { return !std::isnan(sketch.rows[row * sketch.columns]); }
+bool is_sketched(const SketchedRows& sketch, std::int64_t row) {
+  return !std::isnan(sketch.rows[row * sketch.columns]);
+}
 
 // The column in which some rows of a run spread most.
 std::int64_t widest_column(const SketchedRows& sketch, const std::int64_t* order, std::int64_t count,

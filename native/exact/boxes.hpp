@@ -16,8 +16,8 @@
 
 namespace tonari {
 
-constexpr std::int32_t kBoxSteps = 255;      // steps of the range of a column
-constexpr std::int32_t kBoxParts = 16;       // queries are rounded outwards to this part of a step
+constexpr std::int32_t kBoxSteps = 255;       // steps of the range of a column
+constexpr std::int32_t kBoxParts = 16;        // queries are rounded outwards to this part of a step
 constexpr std::int64_t kMostBoxColumns = 64;  // so that a sum of squared gaps is below 2^31
 
 // Rows of a few contracted columns, NaN where a row is beyond the range of the screen.

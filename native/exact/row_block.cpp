@@ -6,7 +6,7 @@
 namespace tonari {
 namespace {
 
-constexpr double kMore = 0x1p-20;  // relative margin of a sum, far larger than its rounding errors
+constexpr double kMore = 0x1p-20;        // relative margin of a sum, far larger than its rounding errors
 constexpr std::int64_t kFirstRoom = 32;  // a row is first condensed when it has this many survivors more than 2 k
 
 }  // namespace

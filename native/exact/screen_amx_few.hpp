@@ -15,7 +15,8 @@ inline void keep_few(const Task& task, std::int64_t group, std::int64_t first, s
   const PointsView& points = task.points;
   const Floats norm = task.queries.norm[row], rest = task.queries.rest[row];
   const Floats threshold = load_threshold(task.queries.threshold + row);
-  const Floats widest = fma(norm, Floats(points.group_error_query[group]), rest * Floats(points.group_error_rest[group]));
+  const Floats widest =
+      fma(norm, Floats(points.group_error_query[group]), rest * Floats(points.group_error_rest[group]));
   if (bits(score - widest <= threshold) == 0) return;
   const Floats bound =
       fma(norm, Floats::load(points.error_query + first), rest * Floats::load(points.error_rest + first));

@@ -701,7 +701,7 @@ CASES: dict[str, Case] = {
             ({"boxes": np.zeros((2, D + 1, N), np.uint8)}, "boxes has shape"),
             ({"first": 2}, "boxes"),
         ],
-        outputs=("order", "boxes"),
+        outputs=("boxes",),
     ),
     "box_squares": Case(
         _native.box_squares,
@@ -731,6 +731,7 @@ CASES: dict[str, Case] = {
         lambda: {"squares": np.arange(9, dtype=np.int32), "found": np.zeros(3, np.int64)},
         [({"found": np.zeros(10, np.int64)}, "number of boxes")],
         outputs=("found",),
+        free=("squares", "found"),
     ),
     "RowBlock.end_sample": Case(
         lambda block: block().end_sample(),
@@ -1658,6 +1659,7 @@ TAKEN = {
             "add_reverse": ("entries", "behind"),
             "end_reverse": ("entries", "behind"),
             "point_terms": ("points",),
+            "order_cells": ("sketch",),
             "DescentRound": ("points", "behind"),
             "best_scores": ("places",),
             "ClusterSearch": ("near", "ranked", "entries"),
