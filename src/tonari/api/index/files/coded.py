@@ -130,7 +130,7 @@ def described(path: Path, about: dict[str, Any], size: int, begin: int) -> dict[
             or about["box_count"] != -(-about["n"] // cell_of(about["box_group"]))
             or not about["box_step"]
         ):
-            raise ValueError("its boxes are not those of its points")
+            raise ValueError("its boxes belong to other points")
         about |= {"begin": begin, "on": None, "next_id": about["n"]}
         needed = begin + sum(_sizes(about)) + about["codes_bytes"]
         check_size(size, needed)

@@ -184,7 +184,7 @@ class WrittenBoxes(NamedTuple):
 
 
 def cell_of(group: int) -> int:
-    """Return the number of points in a cell, for groups of so many points."""
+    """Return the number of points in a cell, for a kernel whose groups have `group` points."""
     return tuning.BOXED_CELL if tuning.BOXED_CELL % group == 0 else group
 
 

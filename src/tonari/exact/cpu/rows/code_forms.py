@@ -173,7 +173,7 @@ def _fitting(problem: Problem, columns: int) -> tuple[int, str | None]:
     """Return the largest number of columns, at most `columns`, for which the codes and a search fit into the memory.
 
     The second value is the instruction set of the kernel, None for the default. AMX reads 64 columns of every code; if
-    so many do not fit, the codes are for AVX-512.
+    these do not fit, the codes are for AVX-512.
     """
     refused = None
     for isa in (None, "avx512") if chosen_isa() == "amx" else (None,):
