@@ -96,7 +96,7 @@ class CodedPoints(PreparedPoints):
         *,
         looks: bool = True,
     ) -> list[PackedPoints]:
-        """Check and pack slices of the points, in one pass over the rows; or return restored codes."""
+        """Check and pack slices of the points in one pass over the rows, or return codes restored from a file."""
         if self._restored:
             restored, self._restored = self._restored, []
             return restored
@@ -128,7 +128,7 @@ class CodedPoints(PreparedPoints):
         return found
 
     def release(self) -> None:
-        """Keep the codes: to make them again, all rows would have to be read."""
+        """Do nothing, although this is called to free memory: making the codes again would take long."""
 
     @property
     def kernel(self) -> str:
