@@ -27,10 +27,10 @@ def clustered(n: int, d: int = 32) -> Array:
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_boxes_that_hold_neighbours_are_screened(metric: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    points = clustered(9000)
+    points = clustered(9000, 4)  # of four columns, so that a box is as far as its points
     queries = points[:4] + np.float32(0.5)
     queries[3] *= 1e3  # far from all boxes
-    monkeypatch.setattr("tonari.exact.tuning.BOXED_FIRST", 2)
+    monkeypatch.setattr("tonari.exact.tuning.BOXED_FIRST", 16)
     index = tonari.Index(points, metric=metric, codes="int8", threads=threads)
     assert_same_neighbors(index.search(queries, 300), brute(queries, points, 300, metric), metric=metric)
 
