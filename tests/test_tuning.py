@@ -46,6 +46,7 @@ FORMATS = {
     "inputs/arrays/rows.py": "LARGEST_WHOLE",
     "metrics/changes/row_changes.py": "_EPSILON",
     "metrics/changes/maps.py": "_ASYMMETRY _ROUNDING",
+    "exact/cpu/rows/boxes.py": "PARTS _STEPS",
     "exact/cpu/rows/contraction.py": "_ROUNDING",
     "exact/cpu/rows/copies.py": "_ROW_BYTES",
     "exact/cpu/method.py": "_NUMBER",

@@ -28,7 +28,7 @@ import numpy as np
 from ..harness import ceilings
 from ..harness.case import Bar, Case, Suite
 from ..harness.contest import Contestant, Theirs, Timed, race, start_peers
-from ..harness.datasets import gist, hard, made_up, photographs
+from ..harness.datasets import gist, hard, made_up, photographs, synthesized
 from ..harness.datasets.data import Data, split
 from ..harness.peers.cpu import fastest_blas_core
 from ..harness.proof import check_rows, neighbors, own_places
@@ -45,6 +45,7 @@ MAKERS: dict[str, Callable[[Case], Data]] = {
     "clustered": lambda case: made_up.clustered(case.n, case.queries, case.d),
     "half zeros": lambda case: made_up.half_zeros(case.n, case.queries, case.d),
     "gist": lambda case: split(gist.gist(case.n + case.queries, "cpu", seed=0).numpy(), case.n),
+    "synthesized": lambda case: synthesized.whole_rows(case.n, case.queries, case.d, case.dtype),
     "topics": lambda case: Data(hard.make("topics", case.n, 0, case.d, "cpu").points.numpy(), None),
 }
 
@@ -258,9 +259,9 @@ def _contracted(levels: tuple[Bar, ...], times: float) -> dict[str, Any]:
 
 
 def _on_disk(name: str, m: int, **changes: Any) -> Case:
-    """Return a case with the points in a file and their codes in memory; the rivals have the points in memory."""
-    shape: dict[str, Any] = {"n": 99_000, "m": m, "data": "sift", "parameters": {"codes": "int8"}}
-    return _case(name, prepared=True, peers=(*FAISS, IN_MEMORY), bars=_bars(1, 1, 1), **shape | changes)
+    """Return a case with the points in a file and their codes in memory; its rivals have the points in memory."""
+    shape: dict[str, Any] = {"n": 99_000, "m": m, "data": "sift", "parameters": {"codes": "int8"}, "prepared": True}
+    return _case(name, **shape | {"peers": (*FAISS, IN_MEMORY), "bars": _bars(1, 1, 1)} | changes)
 
 
 def _case(name: str, *, bars: tuple[Bar, ...], against: tuple[str, ...] = FAISS, **changes: Any) -> Case:
@@ -307,6 +308,20 @@ SUITE = Suite(
         _case("one-query-1m", n=1_000_000, m=1, asked=32, prepared=True, bars=_bars(2, 1.2, 1)),
         _on_disk("rows-on-disk", 1000),
         _on_disk("one-query-on-disk", 1, asked=32),
+        *(
+            _on_disk(
+                f"{name}-on-disk-10m",
+                m,
+                n=10_000_000,
+                data="synthesized",
+                against=(IN_MEMORY,),
+                peers=(IN_MEMORY,),
+                bars=_bars(bar, bar, bar, on=IN_MEMORY),
+                cost=900,
+                **shape,
+            )
+            for name, m, bar, shape in (("rows", 1000, 0.5, {}), ("one-query", 1, 1, {"asked": 32}))
+        ),
         *(
             _case(
                 f"metric-{metric}",

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import photographs
+from .data import Data
 
 SEED = 0
 BLOCK = 1 << 16  # number of rows in a block; each block has its own random seed
@@ -90,6 +91,15 @@ class Synthesized:
         near, beyond = far.gather(1, low[:, None]), far.gather(1, low[:, None] + 1)
         rows *= torch.lerp(near, beyond, (place - low)[:, None]) / rows.norm(dim=1, keepdim=True).clamp(min=1e-6)
         return rows + law.centres[of]
+
+
+def whole_rows(n: int, m: int, d: int, dtype: str) -> Data:
+    """Return n points and m queries of whole numbers from 0 to 255, made in host memory."""
+    law = Synthesized(n + m, d, "cpu", whole=True)
+    points = np.empty((n, d), dtype)
+    for begin in range(0, n, BLOCK):
+        points[begin : begin + BLOCK] = law.rows(begin, min(begin + BLOCK, n)).numpy()
+    return Data(points, law.rows(n, n + m).numpy().astype(dtype) if m else None)
 
 
 def principal(rows: Any, d: int) -> Any:

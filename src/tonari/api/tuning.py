@@ -19,3 +19,4 @@ PAIRS_GROWTH = 8  # maximum ratio of the numbers of rows in two successive block
 
 # Not measured.
 CHECKED_SLICES = 4  # slices of rows on disk to compare with checksums if the file has its old size and time
+CODED_QUERIES = 64  # expected number of queries of a search by codes, for which their memory leaves room

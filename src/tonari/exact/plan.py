@@ -123,7 +123,8 @@ class ExactPlan(Plan):
         """The smallest budget with which all packed points stay in memory, unless fields are overridden."""
         chunk, block = self.point_chunk, query_block(self.m, self.k, self.threads)
         needs = Needs(
-            *(self.n, self.m, self.d, self.k, inputs.dtype_of(self.dtype), self.precisions, self.threads, chunk),
+            *(self.n, self.m, self.d, self.k, inputs.dtype_of(self.dtype)),
+            *(self.isa, self.precisions, self.threads, chunk),
             *(self.capacity, self.point_splits, self.form_dim, self.look_dim),
         )
         wish = BlockSizes(block, self.n, 0, tuning.STREAM_BLOCKS, chunk)
@@ -152,7 +153,7 @@ class ExactPlan(Plan):
 
     def _row_seconds(self, level: int, survivors: float) -> float:
         precision = self.precisions[level]
-        screen = 2.0 * self.n * padded(self.form_dim, precision) / PRODUCTS[self.isa, precision]
+        screen = 2.0 * self.n * padded(self.form_dim, precision, self.isa) / PRODUCTS[self.isa, precision]
         return screen + survivors * (SURVIVOR + SURVIVOR_VALUE * self.d)
 
     def contracted_to(self, form_dim: int, look_dim: int = 0) -> ExactPlan:

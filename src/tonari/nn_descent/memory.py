@@ -27,9 +27,9 @@ def packed_bytes(plan: DescentPlan) -> int:
         value = 2 if get_metric(plan.metric).form == "gemm" else 4
         return plan.n * (-(-plan.d // 32) * 32 * value + 8)
     if plan.dtype in ("uint8", "int8"):
-        return plan.n * packed_row_bytes(plan.d, "int8")
+        return plan.n * packed_row_bytes(plan.d, "int8", plan.isa)
     precision = "bfloat16" if plan.isa == "amx" and get_metric(plan.metric).form == "gemm" else "float32"
-    return plan.n * packed_row_bytes(plan.d, precision)
+    return plan.n * packed_row_bytes(plan.d, precision, plan.isa)
 
 
 def working_bytes(plan: DescentPlan) -> int:

@@ -130,11 +130,11 @@ class IndexBase(Hinted):
             if not self._copied or error.least is None:
                 raise
             least = error.least + self._copied
-            raise BudgetExceeded(
-                f"copy=True takes {self._copied} bytes of memory={self._memory}: allow at least {least}, or leave copy "
-                "out and do not change the array",
-                least=least,
-            ) from error
+            takes, fix = "copy=True takes", ", or leave copy out and do not change the array"
+            if self._coded is not None:
+                takes, fix = "the order and the boxes of codes take", ""
+            why = f"{takes} {self._copied} bytes of memory={self._memory}: allow at least {least}{fix}"
+            raise BudgetExceeded(why, least=least) from error
 
     def _set_sparse_state(self, rows: SparseRows, ids: npt.NDArray[np.int64], next_id: int) -> None:
         """Prepare sparse rows as a single segment; the rows must not be changed afterwards."""

@@ -14,8 +14,11 @@ import numpy.typing as npt
 from tonari import inputs, io
 from tonari.api import tuning as api_tuning
 from tonari.core.errors import Unsupported
+from tonari.core.process.isa import chosen_isa
 from tonari.core.process.progress import ProgressLike
-from tonari.exact.cpu.rows.codes import CodedPoints, CodeForm, WrittenCodes, checksum_of, choose_form, overrides_of
+from tonari.exact.cpu.rows.boxes import Boxes, WrittenBoxes, boxes_bytes
+from tonari.exact.cpu.rows.code_forms import CodeForm, choose_form, overrides_of
+from tonari.exact.cpu.rows.codes import CodedPoints, WrittenCodes, checksum_of
 from tonari.exact.plan import ExactPlan
 from tonari.inputs.arrays.rows import check_shape
 from tonari.io.stored import StoredRows
@@ -84,6 +87,8 @@ class CodedState(NamedTuple):
         The kernel that the codes are packed for.
     written : sequence of WrittenCodes
         The packed codes of each slice.
+    boxes : WrittenBoxes, optional
+        The order of the points, and the boxes around their codes.
     """
 
     codes: str
@@ -95,6 +100,7 @@ class CodedState(NamedTuple):
     directions: npt.NDArray[np.float64] | None
     kernel: str
     written: Sequence[WrittenCodes]
+    boxes: WrittenBoxes | None
 
 
 class CodedRows:
@@ -117,21 +123,26 @@ class CodedRows:
         self.codes, self.rows, self.stored, self.form = codes, rows, stored, form
         self.points: CodedPoints | None = None
         self._checksums: list[tuple[int, int, int]] = []
-        self._written: tuple[str, Sequence[WrittenCodes]] = ("", ())
+        self._written: tuple[str, Sequence[WrittenCodes], Boxes | None] = ("", (), None)
         self._unchanged = inputs.Unchanged(rows) if stored is None and inputs.can_change(rows) else None
+
+    @property
+    def beside(self) -> int:
+        """The bytes of memory that order and boxes take, beside the codes and a search."""
+        return 0 if self.form.boxes is None else boxes_bytes(*self.rows.shape)
 
     @property
     def overrides(self) -> dict[str, Any]:
         """The plan fields that make a search use the codes."""
-        return overrides_of(self.form.columns)
+        return overrides_of(self.form.columns, self.form.isa)
 
     def prepare(self, points: Rows, plan: ExactPlan, progress: ProgressLike) -> CodedPoints:
         """Make the codes in one pass over the rows, or restore saved codes if they were made for the same kernel."""
-        kernel, written = self._written
+        kernel, written, boxes = self._written
         codes = written if kernel == plan.kernels[plan.precisions[0]] else None
-        self.points = CodedPoints(points, plan, self.form, progress, codes)
+        self.points = CodedPoints(points, plan, self.form, progress, codes, boxes if codes else None)
         self._checksums = self.points.checksums or self._checksums
-        self._written = "", ()
+        self._written = "", (), None
         return self.points
 
     def check(self, queries: Any = None) -> None:
@@ -146,8 +157,8 @@ class CodedRows:
         """Return the codes, and the rows or their position in a file, as plain values."""
         assert self.points is not None
         rows = self.rows if self.stored is None else None
-        centre, scale, directions = self.form[1:]
-        packed = self.points.kernel, self.points.written()
+        centre, scale, directions = self.form[1:4]
+        packed = self.points.kernel, self.points.written(), WrittenBoxes.of(self.points.boxes)
         return CodedState(self.codes, self.stored, rows, self._checksums, centre, scale, directions, *packed)
 
     @classmethod
@@ -161,17 +172,21 @@ class CodedRows:
         RuntimeError
             The rows have changed.
         """
-        form = CodeForm.of(metric, state.centre, state.scale, state.directions)
+        boxes = None if state.boxes is None else state.boxes.restored(metric, state.centre, state.scale)
+        made = None if boxes is None else boxes.made
+        form = CodeForm.of(metric, state.centre, state.scale, state.directions, made)
         stored, rows = state.stored, state.rows
         if stored is not None:
             now = _stamped(stored)
             rows = now.mapped()
         assert rows is not None
+        if state.kernel.endswith("/avx512") and chosen_isa() == "amx":
+            form = form._replace(isa="avx512")  # the codes were made for less memory than AMX needs
         coded = cls(state.codes, rows, stored, form)
         if stored is not None:
             coded._compare(now.time == stored.time, state.checksums)
             coded.stored = now
-        coded._checksums, coded._written = state.checksums, (state.kernel, state.written)
+        coded._checksums, coded._written = state.checksums, (state.kernel, state.written, boxes)
         return coded
 
     def _compare(self, same_time: bool, checksums: list[tuple[int, int, int]]) -> None:
@@ -286,5 +301,6 @@ def coded_rows(points: Any, codes: str, call: Call, given: dict[str, Any]) -> Co
         raise ValueError(f"codes={codes!r} sets {', '.join(others)} itself; leave it out, only form_dim may be set")
     rows = rows_in_place(points)
     stored = StoredRows.of(points) if isinstance(points, np.ndarray) else None
-    problem = dataclasses.replace(call, progress=False).problem(rows, rows[:1], min(tuning.USUAL_K, len(rows)))
+    some, k = rows[: api_tuning.CODED_QUERIES], min(tuning.USUAL_K, len(rows))
+    problem = dataclasses.replace(call, progress=False).problem(rows, some, k)
     return CodedRows("int8", rows, stored, choose_form(rows, problem, given.get("form_dim")))

@@ -195,7 +195,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex, KeptIndex):
             self._coded = coded.coded_rows(points, codes, self._call, overrides)
             rows, self._overrides = self._coded.rows, self._coded.overrides
         self._bits = inputs.bool_columns(points) if self._metric.bits else None
-        self.d, self._copied = rows.shape[1], 0
+        self.d, self._copied = rows.shape[1], 0 if self._coded is None else self._coded.beside
         if copy and inputs.shares_memory(rows, points):
             rows = self._copy_of(rows)
         self._state = State([Part(self._segment(rows, progress=progress, source=points))], len(rows))

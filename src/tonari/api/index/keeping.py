@@ -118,6 +118,7 @@ class KeptIndex(IndexBase):
         if codes is not None:
             self._coded = coded.CodedRows.of_state(codes, self._base)
             points, self._overrides = self._coded.rows, self._coded.overrides
+            self._copied = self._coded.beside
         self._set_call(place_for(self._device, points=points))
         if isinstance(points, SparseRows):
             check_place("auto", self._device)
