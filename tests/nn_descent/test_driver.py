@@ -331,12 +331,12 @@ def test_arrays_may_be_tensors() -> None:
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "inner_product", "l1"])
 @pytest.mark.parametrize("start", ["clusters", "random"])
 def test_it_finds_the_neighbours(metric: str, start: str) -> None:
-    points = checks.gaussian(1200, 6)
+    points = checks.gaussian(500, 6)
     found, report, _ = built(points, 8, metric=metric, start=start, recall=0.95)
-    truth = reference.brute(points, points, 8, metric, self_ids=np.arange(1200))
+    truth = reference.brute(points, points, 8, metric, self_ids=np.arange(500))
     assert report.reached
     assert neighbors_recall(found, truth, metric=metric).by_index >= 0.95
-    assert_valid_neighbors(found, m=1200, n=1200, k=8, metric=metric, self_ids=np.arange(1200))
+    assert_valid_neighbors(found, m=500, n=500, k=8, metric=metric, self_ids=np.arange(500))
 
 
 def thousand_copies(n: int) -> Any:
