@@ -13,7 +13,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-# The beginning of each program, which the server runs: it defines the kernel launches of a search on a GPU that this machine may lack.
+# The beginning of each program, which the server runs. It defines the kernel launches of a search on a GPU that this
+# machine may lack.
 _BEGIN = """
 import json, logging, os
 logging.basicConfig(level=logging.INFO)

@@ -379,7 +379,7 @@ def test_degenerate_data_give_valid_lists(name: str, start: str) -> None:
 
 
 def test_the_seed_decides() -> None:
-    points = checks.gaussian(1500, 12)
+    points = checks.gaussian(600, 12)
     made = [built(points, 5, start="random", recall=0.7, seed=seed) for seed in (1, 1, 2)]
     assert_same_neighbors(made[0][0], made[1][0])
     assert made[0][1].rounds == made[1][1].rounds != made[2][1].rounds

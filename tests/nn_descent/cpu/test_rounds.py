@@ -48,7 +48,7 @@ def assert_same_last_round(made: Round, truth: Round, metric: str) -> None:
 def check_rounds(
     points: Array, plan: DescentPlan, entries: Array, *, count: int = 2, boundary: int | None = None
 ) -> Round:
-    """Check that every instruction set gives the result of the reference, also as the last round, and two threads too."""
+    """Check that every instruction set, and two threads, give the result of the reference, also as the last round."""
     plain = ReferenceBackend(points, plan)
     for _ in range(count):
         truth = plain.round(entries, boundary)
