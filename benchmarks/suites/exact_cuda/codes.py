@@ -47,9 +47,9 @@ def codes(run: Run, case: Case) -> None:
         call(queries[:BATCH])
     first = time.perf_counter() - began
     found = as_answer(call(), run.where)
+    peak = in_use(devices) - before  # read here, since the truth takes gigabytes of its own
     truth = run.also(("truth", case.k), lambda: WholeTruth(queries, points, case.k, run.where))
     proved = run.prove(lambda: truth.check(found))
-    peak = in_use(devices) - before
     batches = [queries[begin : begin + BATCH] for begin in range(0, case.m, BATCH)]
     timings = [run.time(lambda batch=batch: call(batch)) for batch in batches]
     batch = sorted(timings, key=lambda timing: timing.median)[len(timings) // 2]

@@ -23,6 +23,7 @@ from ...harness.report.cells import (
 )
 from ...harness.report.table import Column, Line, Table
 from .. import growth
+from ..exact_cuda import codes
 from .machines import EPYC, EPYC_ZEN4, H100, H200, XEON
 
 PROCESSORS = {
@@ -255,6 +256,28 @@ TABLES: dict[str, Table] = {
                 {"case": "contracted-host", "who": "tonari", **H200},
                 {"compared with": against(who="tonari, resident search of f")},
             ),
+        ),
+    ),
+    "exact-codes": Table(
+        where={"suite": "exact_cuda", "case": "codes-*"},
+        head="points",
+        columns=(
+            Column("preparation", asking(seconds(), who="tonari, prepare")),
+            Column(
+                "queries per second, batches of 2,048",
+                number("value", ",.0f"),
+                {"who": "tonari", "bar_on": codes.RATE},
+            ),
+            Column(
+                "in one call of 8,192",
+                number(f"extras.{codes.RATE_AT_ONCE}", ",.0f"),
+                {"who": "tonari, one call"},
+            ),
+        ),
+        lines=(
+            Line("10 million × 128, H100", {"case": "codes-10m", **H100}),
+            Line("100 million × 128, H100", {"case": "codes-100m", **H100}),
+            Line("500 million × 128, H200", {"case": "codes-500m", **H200}),
         ),
     ),
     "exact-cold": Table(
