@@ -64,8 +64,8 @@ TABLES: dict[str, Table] = {
                 _timed("certex, also exact", CERTEX),
             ),
         ),
-        caption="; k = 10, Euclidean; except for the last line, float32 and with preparation of the points. In brackets: "
-        "their time divided by tonari's (a range if several runs timed both). Offset: added to every number. Sampled "
+        caption="; k = 10, Euclidean; except for the last line, float32 and with preparation of the points. In "
+        "brackets: their time divided by tonari's (a range if several runs timed both). Offset: added to every number. Sampled "
         "rows of tonari's answers were compared with exact brute force: all equal.",
     ),
 }
