@@ -1320,8 +1320,8 @@ _PYTHON = (
     Fault(
         "exact-devices-error-of-another",
         "src/tonari/exact/cuda/routes/multi_gpu.py",
-        "except BaseException as error:  # raised below",
-        "except ValueError as error:  # raised below",
+        "except BaseException as error:",
+        "except ValueError as error:",
         "a device without memory makes the one before search in smaller batches",
         ("tests/exact/cuda/routes/test_multi_gpu.py",),
     ),
