@@ -146,6 +146,7 @@ FORMATS = {
     "shards/source.py": "_DIGESTED_RANGES _DIGESTED_ROWS",
     "shards/directory/done.py": "_LONGEST",
     "shards/directory/checksums.py": "_POLYNOMIAL _ONE _BYTE",
+    "missing/memory.py": "GROUP _LANES _WORD _QUERY",
     "sparse/memory.py": "BLOCK DENSE_SHARE RARE_SHARE SPARE _QUERY",
     "api/index/files/sparse.py": "FORMAT VERSION",
     "sparse/rows.py": "MOST",
