@@ -117,8 +117,6 @@ FORMATS = {
         "LARGEST_ANGLE _SIN _COS _ASIN_P _ASIN_Q _HALF_PI_1 _HALF_PI_2 _HALF_PI_2_TAIL _TWO_OVER_PI _HALF_PI "
         "_HALF_PI_LOW _QUARTER_PI _NEAR_ONE"
     ),
-    "missing/plan.py": "_PAIR",
-    "missing/products.py": "ALL _UNDERFLOW",
     "nn_descent/cpu/short_rows.py": "ROUNDING TINY",
     "nn_descent/cuda/form.py": "STEP SHORT _LARGEST",
     "nn_descent/cuda/near_clusters.py": "QUERIES CENTRES",
