@@ -636,6 +636,14 @@ _DEFINITIONS = (
         ("tests/test_missing.py",),
     ),
     Fault(
+        "missing-later",
+        "src/tonari/missing/cpu/search.py",
+        "later=request.later,",
+        "later=False,",
+        "a query finds points before its own",
+        ("tests/missing/test_cpu.py",),
+    ),
+    Fault(
         "missing-ids-of-copies",
         "src/tonari/filters/answers/nearest.py",
         "            indices[near.indices < 0] = -1",

@@ -8,7 +8,8 @@ from typing import Any
 from tonari.cuda import tuning
 from tonari.cuda.compiling.rehearsal import Call
 
-LOOPS_FROM, UNROLLED = 64, 5  # fewest pairs of a network with loops, and unrolled steps in such a network
+# LOOPS_FROM: minimum number of pairs of a sorting network that has loops. UNROLLED: unrolled steps of such a network.
+LOOPS_FROM, UNROLLED = 64, 5
 
 
 def effort(call: Call) -> int:
@@ -25,7 +26,8 @@ def effort(call: Call) -> int:
     steps = _steps(size) if size < LOOPS_FROM else UNROLLED
     slots: int = call.constants.get("SLOTS", 1)
     if (run := call.constants.get("K")) is not None:
-        merges = (call.constants.get("TILE", run) // run).bit_length()  # one of them merges in earlier tiles' best
+        # One of these merges adds the best of earlier tiles.
+        merges = (call.constants.get("TILE", run) // run).bit_length()
         steps += _steps(run) + merges * run.bit_length()
     times: int = call.constants.get("TILES", 1) * call.constants.get("FOLDS", 1)
     if "RUN" in call.constants:
@@ -53,7 +55,7 @@ def _instructions(function: Any, inside: frozenset[Any] = frozenset()) -> int:
 
 @functools.cache
 def _own_instructions(function: Any) -> tuple[int, list[Any]]:
-    """Return the length of a function's bytecode, with a weight for products, and the Triton functions it calls."""
+    """Return the weighted length of a function's own bytecode, and the Triton functions that it calls."""
     code = function.__code__
     used = map(function.__globals__.get, code.co_names)
     product = tuning.INSTRUCTIONS_OF_PRODUCT * ("dot" in code.co_names)

@@ -56,7 +56,7 @@ class Loading(Executor):
         if self._started:
             return
         self._started = True
-        for thread in [*self._builders, *self._threads]:  # last, the threads that wait for builders
+        for thread in [*self._builders, *self._threads]:  # the threads that wait for builders start last
             thread.start()
 
     def submit(self, compile: Callable[[], Any]) -> Future[Any]:  # type: ignore[override]
@@ -93,7 +93,7 @@ class Loading(Executor):
                 if future.set_running_or_notify_cancel():
                     self._finish(compile, future)
             finally:
-                self._pass_turn()  # `translate` was not called if the kernel was cached or cancelled
+                self._pass_turn()  # if `translate` was not called (kernel cached or cancelled)
 
     def _build(self) -> None:
         while (launcher := self._launchers.get()) is not None:
@@ -161,8 +161,8 @@ def _launchers_are_compiled() -> bool:
 def _compile_launcher(source: Any) -> None:
     """Compile the launcher of a kernel in advance; Triton keeps the result on disk, and finds it later.
 
-    The launcher depends on the kernel's signature, and on whether the device takes tensor descriptors, as from Hopper
-    on.
+    The launcher depends on the kernel's signature, and on whether the device supports tensor descriptors, as Hopper and
+    later devices do.
     """
     from triton.runtime import driver
 
