@@ -1,7 +1,9 @@
 """Tuning constants of searches among rows with missing values: they affect the speed, but no answer."""
 
 # Case: consumers gaps on cpu. Chosen on: Intel Xeon with AVX-512, 2 threads.
-QUERY_BLOCK = 256  # maximum number of queries per task, whose numbers stay in the second-level cache beside a group of points
+QUERY_BLOCK = (
+    256  # maximum number of queries per task, whose numbers stay in the second-level cache beside a group of points
+)
 SCANNED = 1 << 26  # pairs times columns that are compared between two tests for Ctrl-C: some milliseconds
 COLUMN_SECONDS = 6e-11  # seconds for each column of a pair
 PACKED_SECONDS = 4e-9  # seconds to pack a number of a point
