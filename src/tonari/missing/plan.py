@@ -72,7 +72,7 @@ def plan_missing(problem: Problem, *, prepared: bool = False, **overrides: Any) 
     >>> from tonari.metrics.problem import make_problem
     >>> made = plan_missing(make_problem(10**5, 10**4, 100, 10, dtype="float32", metric="nan_euclidean", threads=2))
     >>> made.query_block, made.packed_bytes
-    (256, 41635228)
+    (256, 41620364)
     """
     why_not = refusal(problem)
     if why_not is not None:
