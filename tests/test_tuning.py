@@ -118,8 +118,6 @@ FORMATS = {
         "LARGEST_ANGLE _SIN _COS _ASIN_P _ASIN_Q _HALF_PI_1 _HALF_PI_2 _HALF_PI_2_TAIL _TWO_OVER_PI _HALF_PI "
         "_HALF_PI_LOW _QUARTER_PI _NEAR_ONE"
     ),
-    "missing/plan.py": "_PAIR",
-    "missing/products.py": "ALL _UNDERFLOW",
     "nn_descent/cpu/short_rows.py": "ROUNDING TINY",
     "nn_descent/cuda/form.py": "STEP SHORT _LARGEST",
     "nn_descent/cuda/clusters.py": "QUERIES CENTRES",
@@ -147,6 +145,7 @@ FORMATS = {
     "shards/source.py": "_DIGESTED_RANGES _DIGESTED_ROWS",
     "shards/directory/done.py": "_LONGEST",
     "shards/directory/workspace.py": "_POLYNOMIAL _ONE _BYTE",
+    "missing/memory.py": "GROUP _LANES _WORD _QUERY",
     "sparse/memory.py": "BLOCK DENSE_SHARE RARE_SHARE SPARE _QUERY",
     "api/index/files/sparse.py": "FORMAT VERSION",
     "sparse/rows.py": "MOST",

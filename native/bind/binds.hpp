@@ -89,6 +89,7 @@ void bind_lists(Module& module);
 void bind_kdtree_build(Module& module);
 void bind_kdtree_search(Module& module);
 void bind_kdtree_radius(Module& module);
+void bind_missing(Module& module);
 void bind_sparse(Module& module);
 void bind_spanning(Module& module);
 void bind_descent(Module& module);

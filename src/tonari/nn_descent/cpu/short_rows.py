@@ -73,6 +73,29 @@ def short_rows(points: Rows, plan: DescentPlan, known: Known, workers: Workers) 
     ShortRows or None
         None if ranking neighbours nearly like the metric takes too many columns.
     """
+    found = _narrowed(points, plan, known)
+    if found is None:
+        return None
+    form, scale, share = found
+    decided("start", f"compares {form.columns} of {plan.d} columns, which rank {share:.3g} of some true neighbours")
+    rows, largest = _contracted(points, form, workers)
+    error = 2 * (largest * ROUNDING * math.sqrt(plan.d + 16) + TINY)
+    return ShortRows(rows, form, scale, error, get_metric(plan.metric).squares and math.isfinite(error))
+
+
+def contract(points: Rows, plan: DescentPlan, known: Known) -> bool:
+    """Return whether a start would compare contracted rows of these points; see :func:`short_rows`."""
+    return _narrowed(points, plan, known) is not None
+
+
+def _narrowed(points: Rows, plan: DescentPlan, known: Known) -> tuple[_native.Form, float, float] | None:
+    """Find the contracted form of the fewest columns that rank true neighbours well enough.
+
+    Returns
+    -------
+    (form, scale, share) or None
+        `scale` is as in :class:`ShortRows`; `share` of the true neighbours are ranked well enough.
+    """
     record = get_metric(plan.metric)
     # The contracted rows and a packed copy, both float32, must fit into the memory that is planned for packed points.
     most = min(plan.d // tuning.SHORT_SHARE, plan.packed_bytes // plan.n // 8)
@@ -85,11 +108,7 @@ def short_rows(points: Rows, plan: DescentPlan, known: Known, workers: Workers) 
     goal = 1 - (1 - plan.recall) * tuning.SHORT_MISSES
     for columns, share in zip(widths, _shares(points, form, plan, known, widths), strict=False):
         if share >= goal:
-            decided("start", f"compares {columns} of {plan.d} columns, which rank {share:.3g} of some true neighbours")
-            form = form.narrowed(columns)
-            rows, largest = _contracted(points, form, workers)
-            error = 2 * (largest * ROUNDING * math.sqrt(plan.d + 16) + TINY)
-            return ShortRows(rows, form, scale, error, record.squares and math.isfinite(error))
+            return form.narrowed(columns), scale, share
     return None
 
 
@@ -98,7 +117,7 @@ def _shares(points: Rows, form: _native.Form, plan: DescentPlan, known: Known, w
     step = -(-plan.n // tuning.SHORT_ROWS)
     rows, sample = _wide(points[known.rows], form), _wide(points, form, step)
     true = _wide(points[known.indices.ravel()], form)
-    of_row = np.repeat(np.arange(len(rows)), plan.k)
+    of_row = np.repeat(np.arange(len(rows)), known.indices.shape[1])
     # The rank that is high enough: that of the last list entry, counted in sampled rows, plus one for the row itself.
     place = min(math.ceil(plan.list_size / step), len(sample) - 1)
     squares, of_true = (np.einsum("ij,ij->i", part, part) for part in (sample, true))

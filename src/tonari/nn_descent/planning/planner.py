@@ -104,7 +104,7 @@ def plan_descent(
         seconds=0.0,
         **_numbers(n, k, target, update, start, overrides, on_cuda=on_cuda),
     )
-    seconds = arrival_seconds(problem) + descent_seconds(dataclasses.replace(plan, d=_columns_read(plan)))
+    seconds = arrival_seconds(problem) + _seconds(plan)
     plan = dataclasses.replace(
         plan, packed_bytes=packed_bytes(plan), working_bytes=working_bytes(plan), seconds=seconds
     )
@@ -192,10 +192,19 @@ def _numbers(
     return chosen
 
 
-def _columns_read(plan: DescentPlan) -> int:
-    """Return the mean number of columns that a comparison reads; contracted rows, compared first, reduce it."""
-    contracts = plan.widens and plan.d >= tuning.READ_SHORT and get_metric(plan.metric).squares
-    return plan.d // 2 if contracts else plan.d
+def expects_contraction(plan: DescentPlan) -> bool:
+    """Return whether the expected time of a plan is for points that contract."""
+    return plan.widens and plan.d >= tuning.READ_SHORT and get_metric(plan.metric).squares
+
+
+def slowdown_uncontracted(plan: DescentPlan) -> float:
+    """Return how many times longer a run is expected to take if the points do not contract, contrary to its plan."""
+    return descent_seconds(plan) / _seconds(plan)
+
+
+def _seconds(plan: DescentPlan) -> float:
+    """Return the expected seconds of a run; a comparison reads fewer columns if contracted rows are compared first."""
+    return descent_seconds(dataclasses.replace(plan, d=plan.d // 2) if expects_contraction(plan) else plan)
 
 
 def _check_budget(plan: DescentPlan, budget: int | None, free_bytes: int | None) -> None:
