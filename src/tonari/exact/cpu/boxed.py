@@ -1,6 +1,6 @@
 """A search of few queries among coded points: codes are read only in boxes that the query reaches.
 
-For each query, the nearest boxes come first. Their best points by code are read, and their exact values give a
+Each query begins with its nearest boxes. Their best points by code are read, and their exact values give a
 threshold. All other boxes that the threshold reaches are then screened, on all threads.
 """
 

@@ -113,7 +113,7 @@ class Boxes:
         return self.order.nbytes + self.ends.nbytes
 
     def arrange(self, points: Rows, begin: int, end: int, workers: Workers) -> None:
-        """Set the order of points [begin, end), of which `begin` is a multiple of the cell, and write their boxes."""
+        """Set the order of points [begin, end), and write their boxes; `begin` is a multiple of the cell."""
         made, columns = self.made, self.made.form.columns
         sketch = np.empty((end - begin, columns), np.float32)
 
