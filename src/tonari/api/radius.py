@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tonari import inputs
 from tonari.api.arguments.changed import on_changed_rows
+from tonari.api.arguments.copies import counting_copies
 from tonari.api.arguments.differentiable import carries
 from tonari.api.sparse.answers import (
     Radius,
@@ -39,6 +40,7 @@ _JOIN = Verb(lambda points, rows, limits: points.within(rows, limits, points.cal
 @repeated.repeating
 @in_default_floats
 @on_given_values(radius_given)
+@counting_copies
 @on_changed_rows
 @in_one_layout
 @shares(SearchOptions)
@@ -131,6 +133,7 @@ def radius_search(
 @repeated.repeating
 @in_default_floats
 @on_given_values(count_given)
+@counting_copies
 @on_changed_rows
 @in_one_layout
 @shares(SearchOptions)
@@ -195,6 +198,7 @@ def radius_count(
 @repeated.repeating
 @in_default_floats
 @on_given_values(radius_graph_given)
+@counting_copies
 @on_changed_rows
 @shares(SearchOptions)
 def radius_graph(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from tonari.api.arguments.changed import on_changed_rows
+from tonari.api.arguments.copies import counting_copies
 from tonari.api.arguments.differentiable import carries
 from tonari.api.arguments.filtered import refuse_plan, search_allowed, search_ties
 from tonari.api.sparse.answers import are_sparse, refuse_for_sparse, sparse_search
@@ -73,6 +74,7 @@ def search(
 @repeated.repeating
 @in_default_floats
 @on_given_values(search_given)
+@counting_copies
 @on_changed_rows
 @in_one_layout
 @shares(SearchOptions)

@@ -68,9 +68,12 @@ class SparseRows:
         return self.values.dtype
 
     def toarray(self) -> npt.NDArray[Any]:
-        """Return the rows as a dense array."""
+        """Return the rows as a dense array; no other memory grows with the number of entries."""
         out = np.zeros(self.shape, self.dtype)
-        out[np.repeat(np.arange(len(self)), np.diff(self.indptr)), self.columns] = self.values
+        for part in _row_blocks(self.indptr):
+            ends = self.indptr[part.start : part.stop + 1]
+            rows, entries = np.repeat(np.arange(part.start, part.stop), np.diff(ends)), slice(ends[0], ends[-1])
+            out[rows, self.columns[entries]] = self.values[entries]
         return out
 
     def take(self, ids: npt.NDArray[np.integer[Any]]) -> SparseRows:

@@ -71,6 +71,7 @@ class ChangingIndex(IndexBase):
         compared = self._compared(rows, "points")  # refused here, where rows have the caller's numbers
         if not self._metric.missing:  # for metrics of missing values, NaN is no error
             inputs.check_values(compared, "points", first=0, nonnegative=self._call.metric.nonnegative)
+        del compared
         host = isinstance(rows, np.ndarray)
         rows = np.array(rows, order="C") if host else rows.clone(memory_format=sys.modules["torch"].contiguous_format)
         with self._updating:

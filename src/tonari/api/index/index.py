@@ -189,16 +189,14 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex, KeptIndex):
             self._set_sparse(points, method, codes, overrides)
             return
         if not has_codes:
-            rows = self._given_rows(points, "points")
+            rows = self._own(points, copy=copy)
         else:
             changed = self._change is not None
             coded.refuse_unsupported(codes, self._metric, self._call, copy=copy, changed=changed)
             self._coded = coded.coded_rows(points, codes, self._call, overrides)
-            rows, self._overrides = self._coded.rows, self._coded.overrides
+            rows, self._overrides, self._copied = self._coded.rows, self._coded.overrides, 0
         self._bits = inputs.bool_columns(points) if self._metric.bits else None
-        self.d, self._copied = rows.shape[1], 0
-        if copy and inputs.shares_memory(rows, points):
-            rows = self._copy_of(rows)
+        self.d = rows.shape[1]
         self._state = State([Part(self._segment(rows, progress=progress, source=points))], len(rows))
 
     def _set_sparse(self, points: Any, method: str, codes: str, overrides: dict[str, Any]) -> None:

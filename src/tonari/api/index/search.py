@@ -48,12 +48,21 @@ class SearchIndex(IndexBase):
         `exclude` and `point_groups` refer to ids: `where` and `point_groups` have :attr:`next_id` entries, one for each
         id assigned so far, and the entries of removed points are ignored; `exclude` lists ids.
         """
+        given = None
+        if not (where is exclude is query_groups is point_groups is groups is None):
+            given = Given(where, exclude, query_groups, point_groups, groups)
+        if self._memory is None:
+            return self._searched(queries, k, given, shared)
+        with self._beside_copies(queries) as taken:
+            return self._searched(queries, k, given, shared, taken)
+
+    def _searched(self, queries: Any, k: int, given: Given | None, shared: ThreadOptions, taken: int = 0) -> Neighbors:
+        """Search; see :meth:`search`. Copies of the queries take `taken` bytes of the memory."""
         progress, threads = inputs.check_progress(shared.get("progress")), inputs.check_threads(shared.get("threads"))
         now = self._state
         for one in now.unchanged:
             one.check(queries)
-        filtered = not (where is exclude is query_groups is point_groups is groups is None)
-        only = None if filtered else now.only
+        only = None if given is not None else now.only
         as_given = self._change is None and threads is None
         inputs.warn_of_dropped({"queries": queries}, "use tonari.search with differentiable=True")
         if only is not None and as_given:
@@ -62,19 +71,19 @@ class SearchIndex(IndexBase):
                 return again
         rows = self._rows(now, queries, threads)
         if only is not None and len(rows):
-            those = only.those(threads)
+            those = only.those(threads, taken=taken)
             found = (those.searched if as_given else those.nearest)(rows, k, progress)
             if isinstance(now, State) and not those.call.place.devices:
                 self._keep_search(now, those, rows, k, progress)
             return on_side_of(queries, self._finished(found))
         k = inputs.check_k(k, now.n, without_self=False)
         rules = None
-        if filtered:
-            rules = self._rules(now, len(rows), Given(where, exclude, query_groups, point_groups, groups))
+        if given is not None:
+            rules = self._rules(now, len(rows), given)
         else:
             self._check_method(now, k)
         if len(rows):
-            found = now.nearest(rows, k, rules, self._asks(threads, progress))
+            found = now.nearest(rows, k, rules, self._asks(threads, progress), taken)
         else:
             found = no_neighbors(k, now.next_id, self._value_dtype(rows))
         return on_side_of(queries, self._finished(found))

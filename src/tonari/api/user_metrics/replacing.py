@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
@@ -26,6 +27,16 @@ def is_given(metric: Any) -> bool:
     (True, True, False)
     """
     return metric.lower() == PRECOMPUTED if type(metric) is str else is_function(metric)
+
+
+def _copied_bytes(metric: Any, rows: dict[str, Any]) -> int:
+    """Return the bytes of the copies of rows that a function of NumPy arrays can read; a matrix is read in place."""
+    if isinstance(metric, str):
+        return 0
+    widened = sum(
+        2 * math.prod(x.shape) * (inputs.name_of_dtype(x) == "bfloat16") for x in rows.values() if hasattr(x, "dtype")
+    )
+    return widened + sum(inputs.copied_bytes(x) for x in {id(x): x for x in rows.values()}.values())
 
 
 def on_given_values(answer: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -58,7 +69,10 @@ def on_given_values(answer: Callable[..., Any]) -> Callable[[Callable[P, R]], Ca
             inputs.warn_of_dropped(rows, "compute the distances of the pairs that are found in torch")
             options = Options(**{name: value for name, value in arguments.items() if name in _OPTIONS})
             others = {name: value for name, value in arguments.items() if name in accepted}
-            found: R = answer(GivenCall.of(options, **rows), **others)
+            memory = inputs.parse_memory(options.memory)
+            copied = 0 if memory is None else _copied_bytes(metric, rows)
+            with inputs.beside(copied, memory) as left:
+                found: R = answer(GivenCall.of(options._replace(memory=left), **rows), **others)
             return found
 
         return asking
