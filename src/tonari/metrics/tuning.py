@@ -4,6 +4,6 @@
 REFERENCE_PAIRS = 1 << 16  # pairs in a block of the reference implementation
 CHANGED_ELEMENTS = 1 << 13  # elements in a block whose sines or arcsines are computed, for haversine
 WIDENED_ELEMENTS = 1 << 16  # elements in a block of rows that are converted to float64
-MAPPED_ELEMENTS = 1 << 18  # elements in a block of rows that are multiplied by a matrix
+MAPPED_ELEMENTS = 1 << 16  # elements in a block of rows that are multiplied by a matrix
 MAPPED_SECONDS = 2.5e-10  # seconds per multiplication and addition of rows times a matrix, on one thread
 GRADIENT_ELEMENTS = 1 << 22  # elements of queries (and of points) that are copied for one block of pairs

@@ -37,6 +37,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.core.rows.slices import cut
+from tonari.missing import tuning
 
 Float64 = npt.NDArray[np.float64]
 
@@ -77,22 +79,39 @@ def centre_of(points: npt.NDArray[Any]) -> Float64:
     >>> centre_of(np.array([[1.0, np.nan], [2.0, np.nan]])).tolist()
     [1.5, 0.0]
     """
-    wide = _wide(points)
-    there = ~np.isnan(wide)
-    sums = np.where(there, wide, 0.0).sum(axis=0)
-    return np.asarray(sums / np.maximum(there.sum(axis=0), 1))
+    sums, counts = np.zeros(points.shape[1]), np.zeros(points.shape[1], np.int64)
+    for part in _blocks(points):
+        wide = _wide(points[part])
+        there = ~np.isnan(wide)
+        sums += np.where(there, wide, 0.0).sum(axis=0)
+        counts += there.sum(axis=0)
+    return np.asarray(sums / np.maximum(counts, 1))
 
 
 def point_rows(points: npt.NDArray[Any]) -> tuple[Form, Float64]:
-    """Return the Form for the points, and the transformed points [m' b, y^2 / b, y, rounding bound]."""
-    moved, there, exponents = _moved(points, centre_of(points))
-    exponent = -int(exponents.max(initial=0, where=there.any(axis=1)))
-    y = np.ldexp(moved, exponent)
-    square = np.square(y)
-    lengths = square.sum(axis=1)
-    _, size = np.frexp(np.sqrt(lengths.sum() / max(1, np.count_nonzero(there))))
-    form = Form(centre_of(points), exponent, float(lengths.mean()), float(np.ldexp(1.0, int(size))))
-    return form, np.hstack([there * form.balance, square / form.balance, y, (2 * form.kappa * lengths)[:, None]])
+    """Return the Form for the points, and the transformed points [m' b, y^2 / b, y, rounding bound].
+
+    Points are transformed in blocks, so that little memory is used in addition to the result.
+    """
+    (n, d), centre, blocks = points.shape, centre_of(points), _blocks(points)
+    exponent, filled = 0, 0
+    for part in blocks:
+        _, there, exponents = _moved(points[part], centre)
+        exponent = max(exponent, int(exponents.max(initial=0, where=there.any(axis=1))))
+        filled += int(np.count_nonzero(there))
+    rows, lengths = np.empty((n, 3 * d + 1)), np.empty(n)
+    for part in blocks:
+        moved, there, _ = _moved(points[part], centre)
+        y = np.ldexp(moved, -exponent)
+        square = np.square(y)
+        lengths[part] = square.sum(axis=1)
+        rows[part, :d], rows[part, d : 2 * d], rows[part, 2 * d : -1] = there, square, y
+    _, size = np.frexp(np.sqrt(lengths.sum() / max(1, filled)))
+    form = Form(centre, -exponent, float(lengths.mean()), float(np.ldexp(1.0, int(size))))
+    rows[:, :d] *= form.balance
+    rows[:, d : 2 * d] /= form.balance
+    rows[:, -1] = 2 * form.kappa * lengths
+    return form, rows
 
 
 def query_rows(queries: npt.NDArray[Any], form: Form) -> QueryRows:
@@ -185,6 +204,10 @@ class QueryRows:
         count = self.there.astype(np.float32) @ there
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(count > 0, np.maximum(sums, 0) / count, np.inf)
+
+
+def _blocks(points: npt.NDArray[Any]) -> list[slice]:
+    return cut(len(points), max(1, tuning.MOVED_ELEMENTS // points.shape[1]))
 
 
 def _wide(rows: npt.NDArray[Any]) -> Float64:

@@ -10,6 +10,9 @@ PAIRS_HELD = 1 << 23  # target number of candidate pairs in memory, which bounds
 GROWTH = 8  # largest ratio of the numbers of queries in two successive blocks
 WIDENING = 4  # each further search of a query takes its limit from a sample rank this many times as large
 
+# Not measured: a bound on memory.
+MOVED_ELEMENTS = 1 << 16  # numbers in a block of points that is centred and scaled
+
 # Not measured: these seconds decide the number of threads.
 PAIR_SECONDS = 2e-7  # seconds for the exact distance of a pair, whatever the number of columns
 VALUE_SECONDS = 8e-9  # additional seconds for each column of the pair

@@ -54,7 +54,8 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex, KeptIndex):
         As for :func:`search`. On CUDA, NaN and other refused values are reported by the first search, so that the
         constructor does not wait for the device.
     memory : int or str, optional
-        As for :func:`search`, for the packed points together with one search. On the CPU, as many points stay packed as
+        As for :func:`search`, for the packed points and copies of points together with one search; rows that
+        :meth:`add` copies are part of the points, and do not count. On the CPU, as many points stay packed as
         fit; every search packs the others again. On CUDA, a k-d tree that does not fit on the device stays in host
         memory if it takes at most half of the free host memory.
     copy : bool

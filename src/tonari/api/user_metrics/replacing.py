@@ -33,10 +33,9 @@ def _copied_bytes(metric: Any, rows: dict[str, Any]) -> int:
     """Return the bytes of the copies of rows that a function of NumPy arrays can read; a matrix is read in place."""
     if isinstance(metric, str):
         return 0
-    widened = sum(
-        2 * math.prod(x.shape) * (inputs.name_of_dtype(x) == "bfloat16") for x in rows.values() if hasattr(x, "dtype")
-    )
-    return widened + sum(inputs.copied_bytes(x) for x in {id(x): x for x in rows.values()}.values())
+    arrays = {id(x): x for x in rows.values()}.values()
+    widened = [x for x in arrays if hasattr(x, "dtype") and inputs.name_of_dtype(x) == "bfloat16"]
+    return sum(4 * int(math.prod(x.shape)) for x in widened) + sum(inputs.copied_bytes(x) for x in arrays)
 
 
 def on_given_values(answer: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
