@@ -27,8 +27,7 @@ class FoundWithin : public TreeRadius {
         tree_(*task.tree),
         d_(tree_.d),
         root_(takes_root(task.metric)),
-        entries_(task.entries != nullptr ? task.entries->of_points.data() : nullptr),
-        rules_(task.entries != nullptr ? &task.entries->others : task.allowed),
+        rules_(task.allowed),
         by_points_(rules_ != nullptr && !rules_->is_empty()),
         masked_(by_points_ && rules_->in_tree()),
         listed_(by_points_ && !masked_ && task.places != nullptr),
@@ -105,11 +104,9 @@ class FoundWithin : public TreeRadius {
   }
 
   void open_rules(std::int64_t row) {
+    if (task_.entries != nullptr && entries_ == nullptr) choose_entries();
     const AllowedPairs& rules = *rules_;
-    if (entries_ != nullptr) {
-      const std::int64_t* const of_queries = task_.entries->of_queries;
-      entry_ = of_queries != nullptr ? of_queries[rules.row_of(row)] : 1;
-    }
+    if (entries_ != nullptr) entry_ = of_queries_ != nullptr ? of_queries_[rules.row_of(row)] : 1;
     if (masked_) choose_masks();
     if (listed_) choose_places(row);
     if (!by_points_) return;
@@ -122,6 +119,35 @@ class FoundWithin : public TreeRadius {
     if (std::ssize(ahead_) > std::min(read, kAheadBytes)) ahead_ = {};
   }
 
+  // Compares entries in the order of the tree if all queries are expected to meet as many points as have to be copied.
+  void choose_entries() {
+    if (!task_.entries->are_made() && !are_many(met_)) return;
+    const TreeEntries& made = task_.entries->of(tree_, points_, *task_.allowed);
+    entries_ = made.of_points.data(), of_queries_ = made.of_queries, same_ = made.same;
+    rules_ = &made.others;
+    by_points_ = !rules_->is_empty();
+    if (mask_row_ >= 0) without_masks();
+    if (by_places_) without_excluded();
+  }
+
+  // Whether the block's queries have met so many points that all queries are expected to meet as many as the tree has.
+  bool are_many(std::int64_t met) const {
+    const std::int64_t asked = next_ - begin_;
+    return asked >= kMetQueries && met / asked * task_.queries.n >= points_;
+  }
+
+  void without_masks() {
+    others_ = *rules_;
+    others_.mask = nullptr;
+    by_points_ = !others_.is_empty();
+  }
+
+  void without_excluded() {
+    others_ = *rules_;
+    others_.excluded = nullptr;
+    by_points_ = !others_.is_empty();
+  }
+
   // Copies the masks of the next queries into the order of the tree, if each of the previous queries met enough points,
   // on average, that copying takes less time than looking them up one by one.
   void choose_masks() {
@@ -130,9 +156,10 @@ class FoundWithin : public TreeRadius {
       return;
     }
     const std::int64_t asked = next_ - masks_begin_;
-    const bool copies = asked >= kMetQueries && end_ - next_ >= kMetQueries && met_ * kCopied >= asked * points_;
+    const bool copies =
+        asked >= kMetQueries && end_ - next_ >= kMetQueries && (met_ - met_before_) * kCopied >= asked * points_;
     if (!copies && asked < TreeMasks::kQueries && mask_row_ < 0) return;
-    masks_begin_ = next_, met_ = 0;
+    masks_begin_ = next_, met_before_ = met_;
     mask_row_ = -1;
     by_points_ = true;
     if (!copies) return;
@@ -140,20 +167,15 @@ class FoundWithin : public TreeRadius {
     masks_.fill(*rules_, tree_, points_, queries, [this](int i) { return query_at(next_ + i); });
     masks_end_ = next_ + queries;
     mask_row_ = 0;
-    others_ = *rules_;
-    others_.mask = nullptr;
-    by_points_ = !others_.is_empty();
+    without_masks();
   }
 
   // Looks up excluded points by their places if all queries are expected to meet as many points as there are places.
   void choose_places(std::int64_t row) {
     if (!by_places_) {
-      const std::int64_t asked = next_ - begin_;
-      by_places_ = task_.places->are_made() || (asked >= kMetQueries && met_ / asked * task_.queries.n >= points_);
+      by_places_ = task_.places->are_made() || are_many(met_);
       if (!by_places_) return;
-      others_ = *rules_;
-      others_.excluded = nullptr;
-      by_points_ = !others_.is_empty();
+      without_excluded();
     }
     excluded_.open(task_.places->of(tree_, points_), rules_->excluded_of(row));
     if (next_ + 1 == end_) return;
@@ -166,6 +188,7 @@ class FoundWithin : public TreeRadius {
   // Appends the ids whose bits are set to those that are looked up in the rules later.
   template <class Id>
   void pack_inside(const Id* ids, std::uint32_t lanes, Id* to) {
+    const int first_packed = insides_;
     if constexpr (kCompresses) {
       constexpr int width = kRegisterLanes<Id>;
       for (int first = 0; first < kTreeWidth; first += width) {
@@ -177,6 +200,7 @@ class FoundWithin : public TreeRadius {
     } else {
       for (; lanes != 0; lanes &= lanes - 1) to[insides_++] = ids[std::countr_zero(lanes)];
     }
+    for (int i = first_packed; i < insides_; ++i) load_ahead(allowed_, to[i]);
     for (int i = 0; i < kLinesAhead && !ahead_.empty(); ++i) {
       __builtin_prefetch(ahead_.data(), 0, 2);
       ahead_ = ahead_.subspan(std::min<std::size_t>(kLine, ahead_.size()));
@@ -185,8 +209,22 @@ class FoundWithin : public TreeRadius {
 
   void count_inside() {
     looked_up_ += insides_;
+    if (insides_ <= kTreeWidth && !tree_.wide_ids && allowed_.only_excludes()) {
+      count_ += insides_ - std::popcount(excluded_ones());
+      insides_ = 0;
+      return;
+    }
     count_ += tree_.wide_ids ? allowed_.count(wide_inside_, insides_) : allowed_.count(inside_, insides_);
     insides_ = 0;
+  }
+
+  // Those of at most kTreeWidth packed points that are in the query's list of excluded points, which is read once.
+  std::uint32_t excluded_ones() const {
+    using Ids = Vec<std::int32_t, kTreeWidth>;
+    const Ids inside = Ids::load(inside_);
+    auto found = inside == Ids(-1);
+    for (const std::int64_t id : allowed_.excluded()) found = found | (inside == Ids(static_cast<std::int32_t>(id)));
+    return bits(found) & first_lanes(insides_);
   }
 
   // The points at place, place + 1, ... whose bits are set and that the query may find.
@@ -225,7 +263,7 @@ class FoundWithin : public TreeRadius {
   std::uint32_t with_entry(std::uint32_t lanes, std::int64_t place) const {
     using Entries = Vec<std::int64_t, kTreeWidth>;
     const std::uint32_t equal = bits(Entries::load(entries_ + place) == Entries(entry_));
-    return lanes & (task_.entries->same ? equal : ~equal);
+    return lanes & (same_ ? equal : ~equal);
   }
 
   std::int64_t id_at(std::int64_t place) const {
@@ -233,12 +271,14 @@ class FoundWithin : public TreeRadius {
                           : static_cast<const std::int32_t*>(tree_.ids)[place];
   }
 
-  const bool root_;                    // values are square roots of sums
-  const std::int64_t* const entries_;  // entries of points in the order of the tree; null: none
-  const AllowedPairs* const rules_;    // all other rules; null: none
-  bool by_points_;                     // whether these rules leave out points that are looked up by their numbers
-  const bool masked_;                  // whether queries have masks of their own, which may be copied
-  const bool listed_;                  // whether queries have excluded points that may be looked up by their places
+  const bool root_;                           // values are square roots of sums
+  const std::int64_t* entries_ = nullptr;     // entries of points in the order of the tree; null: none
+  const std::int64_t* of_queries_ = nullptr;  // entries of queries by their numbers in the rules; null: all are 1
+  bool same_ = true;                          // a query finds points with its own entry; false: with other entries
+  const AllowedPairs* rules_;                 // all other rules; null: none
+  bool by_points_;     // whether these rules leave out points that are looked up by their numbers
+  const bool masked_;  // whether queries have masks of their own, which may be copied
+  const bool listed_;  // whether queries have excluded points that may be looked up by their places
   const std::int64_t points_;
   std::int64_t entry_ = 0;  // the query's entry
   Room<double> exact_room_;
@@ -260,9 +300,10 @@ class FoundWithin : public TreeRadius {
   int mask_row_ = -1;  // of the query in `masks_`; negative: its mask is looked up by numbers
   std::int64_t masks_begin_ = next_, masks_end_ = next_;
   TreeExcluded excluded_;
-  bool by_places_ = false;  // whether excluded points are looked up in `excluded_`
-  AllowedPairs others_;     // the rules without those that are looked up by places
-  std::int64_t met_ = 0;    // points that queries from masks_begin_ on have looked up
+  bool by_places_ = false;       // whether excluded points are looked up in `excluded_`
+  AllowedPairs others_;          // the rules without those that are looked up by places
+  std::int64_t met_ = 0;         // points that the block's queries have looked up
+  std::int64_t met_before_ = 0;  // of these, the ones before masks_begin_
   static constexpr int kMetQueries = 8;
   static constexpr std::int64_t kCopied = 64;  // copying a mask takes as long as looking up 1 / kCopied of its points
 

@@ -58,6 +58,7 @@ TABLE_POINT_SECONDS = 1e-8  # seconds per allowed point to list it from a table
 COPIED_BYTE_SECONDS = 5e-10  # approximate seconds per byte to gather rows in host memory
 GATHERED_READS = 2.0  # cost of gathering a byte of rows on a device, as a multiple of reading it
 COUNTED_FEW = 16  # if less than one in this many points is allowed, exact values are the fastest method
+GROUPED_POINTS = 1 << 13  # the fewest points from which the sizes of groups are estimated
 COUNTED_PIECE = 256  # points of a list that are counted in one step
 COUNTED_LARGE = 1 << 18  # a group with at least this many pairs (queries * points) is counted by its own search
 WITHIN_LARGE = 4096  # a group with more points than this is searched separately within a radius
