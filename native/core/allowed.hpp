@@ -61,6 +61,8 @@ class AllowedRow {
 
   void open(const AllowedPairs& pairs, std::int64_t query);
   bool is_excluded(std::int64_t point);
+  // Whether the points' entries of a mask are at random places in memory.
+  bool reads_mask() const { return mask != nullptr && ids == nullptr; }
   // Whether the query has no other rule than its list of excluded points, which refer to points by their own numbers.
   bool only_excludes() const {
     return excludes && table == nullptr && mask == nullptr && point_groups == nullptr && span == 0 && ids == nullptr;
@@ -119,12 +121,11 @@ inline bool allows(AllowedRow& row, std::int64_t point) {
   return allowed && !row.is_excluded(point);
 }
 
-// Loads the entries of a point in a query's own row of a mask and among the groups.
+// Loads the entry of a point in a query's own row of a mask.
 inline void load_ahead(const AllowedRow& row, std::int64_t point) {
-  if (row.mask == nullptr && row.point_groups == nullptr) return;
+  if (row.mask == nullptr) return;
   if (row.ids != nullptr) point = row.ids[point];
-  if (row.mask != nullptr) __builtin_prefetch(row.mask + (row.packed ? point >> 3 : point), 0, 2);
-  if (row.point_groups != nullptr) __builtin_prefetch(row.point_groups + point, 0, 2);
+  __builtin_prefetch(row.mask + (row.packed ? point >> 3 : point), 0, 2);
 }
 
 }  // namespace

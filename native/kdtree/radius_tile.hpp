@@ -65,6 +65,8 @@ class FoundWithin : public TreeRadius {
   [[gnu::noinline]] void end_row(std::int64_t row) {
     // The walk counts the query's own point, at distance 0, like any other; here it is subtracted.
     if (!task_.lists && self_ >= 0 && limit_ >= 0) --count_;
+    count_deferred();
+    if (insides_ > 0 && insides_ <= kDeferred && allowed_.reads_mask()) return defer(row);
     if (insides_ > 0) count_inside();
     task_.counts[row] = count_;
     if (!task_.lists) return;
@@ -170,10 +172,12 @@ class FoundWithin : public TreeRadius {
     without_masks();
   }
 
-  // Looks up excluded points by their places if all queries are expected to meet as many points as there are places.
+  // Looks up excluded points by their places if queries meet more than a few points, which are compared with the list at
+  // once, and if all queries are expected to meet as many points as there are places.
   void choose_places(std::int64_t row) {
     if (!by_places_) {
-      by_places_ = task_.places->are_made() || are_many(met_);
+      const std::int64_t asked = next_ - begin_;
+      by_places_ = asked >= kMetQueries && met_ >= kListed * asked && (task_.places->are_made() || are_many(met_));
       if (!by_places_) return;
       without_excluded();
     }
@@ -188,7 +192,6 @@ class FoundWithin : public TreeRadius {
   // Appends the ids whose bits are set to those that are looked up in the rules later.
   template <class Id>
   void pack_inside(const Id* ids, std::uint32_t lanes, Id* to) {
-    const int first_packed = insides_;
     if constexpr (kCompresses) {
       constexpr int width = kRegisterLanes<Id>;
       for (int first = 0; first < kTreeWidth; first += width) {
@@ -200,11 +203,22 @@ class FoundWithin : public TreeRadius {
     } else {
       for (; lanes != 0; lanes &= lanes - 1) to[insides_++] = ids[std::countr_zero(lanes)];
     }
-    for (int i = first_packed; i < insides_; ++i) load_ahead(allowed_, to[i]);
     for (int i = 0; i < kLinesAhead && !ahead_.empty(); ++i) {
       __builtin_prefetch(ahead_.data(), 0, 2);
       ahead_ = ahead_.subspan(std::min<std::size_t>(kLine, ahead_.size()));
     }
+  }
+
+  // Leaves few points of a query to be looked up after the next query, and loads their entries of its mask until then.
+  void defer(std::int64_t row) {
+    looked_up_ += insides_;
+    for (int i = 0; i < insides_; ++i) {
+      deferred_[i] = tree_.wide_ids ? wide_inside_[i] : inside_[i];
+      load_ahead(allowed_, deferred_[i]);
+    }
+    deferred_row_ = row, deferred_count_ = count_, deferred_points_ = insides_;
+    insides_ = 0;
+    std::swap(allowed_, deferred_rules_);
   }
 
   void count_inside() {
@@ -243,6 +257,13 @@ class FoundWithin : public TreeRadius {
   // The bits of the first `count` points of a run; all bits if it has fewer.
   static std::uint32_t first_lanes(std::int64_t count) {
     return count < kTreeWidth ? (1u << count) - 1 : (1u << kTreeWidth) - 1;
+  }
+
+  // Counts the points that were left to be looked up.
+  void count_deferred() {
+    if (deferred_row_ < 0) return;
+    task_.counts[deferred_row_] = deferred_count_ + deferred_rules_.count(deferred_, deferred_points_);
+    deferred_row_ = -1;
   }
 
   const TreeView& tree_;
@@ -289,6 +310,11 @@ class FoundWithin : public TreeRadius {
   std::int32_t inside_[kInsides + 2 * kTreeWidth];
   std::int64_t wide_inside_[kInsides + 2 * kTreeWidth];
   int insides_ = 0;
+  // Points of an earlier query that are still looked up, with its rules; deferred_row_ is negative if there are none.
+  static constexpr int kDeferred = 64;
+  std::int64_t deferred_[kDeferred], deferred_row_ = -1, deferred_count_ = 0;
+  int deferred_points_ = 0;
+  AllowedRow deferred_rules_;
   // The next query's row of a mask, or its excluded points, are loaded in advance, a few lines for each run of points,
   // but only if the last query looked up enough points to read about half of such a row or more.
   static constexpr std::int64_t kLine = 64, kReadLines = 2, kAheadBytes = std::int64_t{1} << 16;
@@ -305,6 +331,7 @@ class FoundWithin : public TreeRadius {
   std::int64_t met_ = 0;         // points that the block's queries have looked up
   std::int64_t met_before_ = 0;  // of these, the ones before masks_begin_
   static constexpr int kMetQueries = 8;
+  static constexpr std::int64_t kListed = 2 * kTreeWidth;
   static constexpr std::int64_t kCopied = 64;  // copying a mask takes as long as looking up 1 / kCopied of its points
 
  protected:
@@ -331,6 +358,7 @@ class RadiusWalk final : public FoundWithin {
       const std::int64_t values = visits.points - before.points + 2 * W * (visits.nodes - before.nodes);
       if (values * d_ > budget) break;
     }
+    count_deferred();
     return next_ - first;
   }
 

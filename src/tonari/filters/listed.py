@@ -167,7 +167,7 @@ def pairs_in_groups(rules: Rules) -> int:
     assert rules.point_groups is not None
     points = rules.point_groups if rules.ids is None else rules.point_groups[rules.ids]
     step = max(1, len(points) // tuning.GROUPED_POINTS)
-    some = dataclasses.replace(rules, point_groups=points[::step], ids=None)
+    some = dataclasses.replace(rules, point_groups=np.ascontiguousarray(points[::step]), ids=None)
     return step * int(group_sizes(some).sum())
 
 
