@@ -11,9 +11,13 @@ peer's type, nor the construction of its index if ours is not included, and its 
 ``cuvs``            NVIDIA cuVS brute_force, float32
 ``flash float32``   flashlib flash_knn, float32 rows (it ranks in TF32)
 ``flash float16``   flashlib flash_knn, float16 rows
+``certex``          certex's index, which is exact for squared distances; it screens with float16 rows
+``certex int8``     the same; it screens with int8 rows
 ==================  ==================================================================================================
 
-cuVS and flashlib are in the kit that ``shared/tools/peer_kit.sh`` packs.
+cuVS and flashlib are in the kit that ``shared/tools/peer_kit.sh`` packs. certex needs the libraries of CUDA 12.
+``HOST_PEERS`` has the peers that search points in host memory: their `prepare` takes a NumPy array of 8-bit integers,
+and their searches return squared distances and indices as NumPy arrays.
 """
 
 from __future__ import annotations
@@ -21,10 +25,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
 Search = Callable[[Any, int], Any]
+CERTEX, CERTEX_INT8 = "certex", "certex int8"
 
 # Largest number of scores, queries times points, in one tile of torch's contestants.
 TILE_BYTES = 1 << 33
@@ -122,6 +128,23 @@ def _flash(points: Any) -> Search:
     return search
 
 
+def _certex(points: Any, **options: Any) -> Any:
+    from certex import Index, trim_pool
+
+    trim_pool()  # so that the memory of an earlier index is not counted
+    index = Index(points.shape[1], "l2", **options)
+    index.add(points)
+    return index.search
+
+
+def _certex_indices(**options: Any) -> Callable[[Any], Search]:
+    def prepare(points: Any) -> Search:
+        search = _certex(points, **options)
+        return lambda queries, k: search(queries, k)[1]
+
+    return prepare
+
+
 PEERS = {
     peer.name: peer
     for peer in (
@@ -131,5 +154,14 @@ PEERS = {
         Peer("cuvs", "cuvs", "float32", _cuvs),
         Peer("flash float32", "flashlib", "float32", _flash, compiles=True),
         Peer("flash float16", "flashlib", "float16", _flash, compiles=True),
+        Peer(CERTEX, "certex", "float32", _certex_indices()),
+        Peer(CERTEX_INT8, "certex", "float32", _certex_indices(int8_rows=True)),
+    )
+}
+HOST_PEERS = {
+    peer.name: peer
+    for peer in (
+        Peer(CERTEX, "certex", "uint8", partial(_certex, storage="host")),
+        Peer(CERTEX_INT8, "certex", "uint8", partial(_certex, storage="host", int8_rows=True)),
     )
 }

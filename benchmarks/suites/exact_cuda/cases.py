@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...harness.case import Bar, Case, Suite
-from ...harness.peers.cuda import PEERS
+from ...harness.peers.cuda import HOST_PEERS, PEERS
 from .. import growth
 from . import codes, cold, contracted, contracted_host, figures, host, screen, search
 
@@ -122,7 +122,8 @@ def _in_host_memory(name: str, millions: int, **changes: Any) -> Case:
 def _codes(name: str, millions: int, d: int, rate: float, **changes: Any) -> Case:
     """Return the search of rows of bytes in host memory by their codes on a device with 80 GB."""
     bars = (Bar(codes.RATE, rate), Bar(codes.DEVICE_BYTES, 72e9, most=True, home=""))
-    options: dict[str, Any] = {"data": "synthesized bytes", "dtype": "uint8", "prepared": True, "peers": ()}
+    options: dict[str, Any] = {"data": "synthesized bytes", "dtype": "uint8", "prepared": True}
+    options |= {"peers": tuple(HOST_PEERS) if "gpus" not in changes else ()}
     options |= {"bars": bars, "warm_scale": 0.01, "work": codes.codes}
     return _case(name, millions * MILLION, 8192, d, **options | changes)
 
@@ -256,7 +257,7 @@ SUITE = Suite(
         ),
         _codes("codes-1000m-two", 1000, 96, 2000.0, cost=350.0, gigabytes=70.0, gpus=2, rare=True),
     ),
-    libraries=("tonari", "numpy", "torch", "triton", "cuvs-cu13", "flashlib"),
+    libraries=("tonari", "numpy", "torch", "triton", "cuvs-cu13", "flashlib", "certex"),
     repeats=7,
     peer_seconds=1.0,
     workload=cold.workload,

@@ -1,4 +1,4 @@
-"""Searches of rows of bytes in host memory, by their codes on the device; proved by integer sums over all points."""
+"""Searches of 8-bit integers in host memory, by codes on the device, compared with certex; integer sums prove them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from ...harness.case import Case
 from ...harness.datasets.synthesized import Synthesized
+from ...harness.peers.cuda import HOST_PEERS
 from ...harness.proof.neighbors import Answer, as_answer, sample_rows
 from ...harness.proof.rows import WrongAnswer, check_rows
 from ...harness.run import Run, say, seconds_of
@@ -47,9 +48,9 @@ def codes(run: Run, case: Case) -> None:
         call(queries[:BATCH])
     first = time.perf_counter() - began
     found = as_answer(call(), run.where)
+    peak = in_use(devices) - before  # read here, since the truth takes gigabytes of its own
     truth = run.also(("truth", case.k), lambda: WholeTruth(queries, points, case.k, run.where))
     proved = run.prove(lambda: truth.check(found))
-    peak = in_use(devices) - before
     batches = [queries[begin : begin + BATCH] for begin in range(0, case.m, BATCH)]
     timings = [run.time(lambda batch=batch: call(batch)) for batch in batches]
     batch = sorted(timings, key=lambda timing: timing.median)[len(timings) // 2]
@@ -63,6 +64,35 @@ def codes(run: Run, case: Case) -> None:
     facts = {"who": "tonari, one call", "gpus": case.gpus, "proved": proved} | seconds_of(at_once)
     run.write(case, [facts | {"extras": {RATE_AT_ONCE: rates[RATE_AT_ONCE]}}])
     del index[:]
+    run.free()
+    for name in case.peers:
+        if run.wants(name):
+            run.guarded(case, name, lambda name=name: rival(run, case, name, points, queries, truth, before))
+            run.free()
+
+
+def rival(run: Run, case: Case, name: str, points: Any, queries: Any, truth: WholeTruth, bytes_before: int) -> None:
+    """Time a peer's preparation, its batches of 2,048 queries, and one call; measure its recall by distance."""
+    peer = HOST_PEERS[name]
+    missing = peer.missing()
+    if missing:
+        run.write(case, [{"who": name, "note": missing}])
+        return
+    kept: list[Any] = []
+    seconds = run.time_once(lambda: kept.append(peer.prepare(points)))
+    once = {"seconds_median": seconds, "seconds_min": seconds, "seconds_max": seconds, "repeats": 1}
+    run.write(case, [{"who": f"{name}, prepare"} | once])
+    distances = kept[0](queries, case.k)[0]
+    peak = in_use([run.where]) - bytes_before
+    facts = {"who": name, "recall": truth.recall(distances), "proved": len(truth.rows), "peak_bytes": peak}
+    batches = [queries[begin : begin + BATCH] for begin in range(0, case.m, BATCH)]
+    timings = [run.time(lambda batch=batch: kept[0](batch, case.k)) for batch in batches]
+    batch = sorted(timings, key=lambda timing: timing.median)[len(timings) // 2]
+    rate = {RATE: len(batches[0]) / batch.median}
+    run.write(case.resized(m=len(batches[0])), [facts | {"stage": "one batch", "extras": rate} | seconds_of(batch)])
+    at_once = run.time(lambda: kept[0](queries, case.k))
+    rate = {RATE_AT_ONCE: case.m / at_once.median}
+    run.write(case, [{"who": f"{name}, one call", "extras": rate} | seconds_of(at_once)])
 
 
 def made(case: Case, where: str) -> tuple[Any, Any]:
@@ -120,3 +150,10 @@ class WholeTruth:
             row = int(wrong.int().argmax())
             raise WrongAnswer(f"row {self.rows[row]} differs from sums of whole numbers; {int(wrong.sum())} rows do")
         return len(self.rows)
+
+    def recall(self, squares: Any) -> float:
+        """Return the share of entries whose squared distance is the true one; ties may be in any order."""
+        import torch
+
+        found = torch.from_numpy(squares[self.rows]).to(self.squares.device)
+        return float((found.double() == self.squares.double()).double().mean())

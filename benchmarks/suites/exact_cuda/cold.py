@@ -1,8 +1,9 @@
 """The first search on a machine: a new process in which Triton has compiled nothing yet.
 
 Each repeat is a process (cold_child.py) with its own empty cache. Before the clock starts, its rows are on the device
-and torch has run. The calling process proves the result; for a graph by NN-Descent (a case with a target), it
-measures the recall instead.
+and torch has run. Modules are imported from bytecode, like those of an installed package: the first repeat may write
+it. The calling process proves the result; for a graph by NN-Descent (a case with a target), it measures the recall
+instead.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ def first_call(run: Run, case: Case, given: dict[str, str]) -> dict[str, Any]:
         out = Path(folder) / "answer.npz"
         sizes = [case.data, case.n, case.m, case.d, case.k]
         asked = json.dumps([*sizes, case.graph, case.prepared, case.target, run.where, str(out)])
-        environment = os.environ | {"TRITON_CACHE_DIR": str(Path(folder) / "triton")} | given
+        fresh = {"TRITON_CACHE_DIR": str(Path(folder) / "triton"), "PYTHONDONTWRITEBYTECODE": ""}
+        environment = os.environ | fresh | given
         command = [sys.executable, "-m", CHILD, asked]
         ran = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
         told: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])

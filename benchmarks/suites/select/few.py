@@ -33,7 +33,7 @@ def cases() -> Iterator[Case]:
             work=judge,
             data="random",
             dtype=dtype,
-            bars=(Bar(PEER, BAR),),
+            bars=(Bar(PEER, BAR, home=""),),
             peers=(PEER,),
             cost=2.0,
             metric="",

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ...harness.peers.cuda import CERTEX, CERTEX_INT8
 from ...harness.report.cells import (
     against,
     against_newest,
@@ -23,6 +24,7 @@ from ...harness.report.cells import (
 )
 from ...harness.report.table import Column, Line, Table
 from .. import growth
+from ..exact_cuda import codes
 from .machines import EPYC, EPYC_ZEN4, H100, H200, XEON
 
 PROCESSORS = {
@@ -255,6 +257,44 @@ TABLES: dict[str, Table] = {
                 {"case": "contracted-host", "who": "tonari", **H200},
                 {"compared with": against(who="tonari, resident search of f")},
             ),
+        ),
+    ),
+    "exact-codes": Table(
+        where={"suite": "exact_cuda", "case": "codes-*", **H200},
+        head="points × 128",
+        columns=(
+            Column("preparation", asking(seconds(), who="tonari, prepare")),
+            Column(
+                "queries per second, batches of 2,048",
+                number("value", ",.0f"),
+                {"who": "tonari", "bar_on": codes.RATE},
+            ),
+            Column("certex", number(f"extras.{codes.RATE}", ",.0f"), {"who": CERTEX}, sparse=True),
+            Column(
+                "in one call of 8,192",
+                number(f"extras.{codes.RATE_AT_ONCE}", ",.0f"),
+                {"who": "tonari, one call"},
+            ),
+            Column(
+                "certex",
+                number(f"extras.{codes.RATE_AT_ONCE}", ",.0f"),
+                {"who": f"{CERTEX}, one call"},
+                sparse=True,
+            ),
+        ),
+        lines=tuple(Line(f"{millions} million", {"case": f"codes-{millions}m"}) for millions in (10, 100, 500)),
+    ),
+    "exact-certex": Table(
+        where={"suite": "exact_cuda", "who": "tonari", **H200},
+        columns=(
+            Column("tonari", seconds({"who": CERTEX}, bold=True)),
+            Column(CERTEX, against(who=CERTEX)),
+            Column("its int8 rows", against(who=CERTEX_INT8)),
+        ),
+        lines=(
+            Line("10,000 queries × 1,000,000 × 128, float32 on the device", {"case": "search-k10"}),
+            Line("2,048 × 10,000,000 × 128, uint8 in host memory, codes", {"case": "codes-10m"}),
+            Line("2,048 × 100,000,000 × 128, the same", {"case": "codes-100m"}),
         ),
     ),
     "exact-cold": Table(

@@ -21,6 +21,7 @@ from ...harness.report.cells import (
     times,
 )
 from ...harness.report.table import Column, Line, Table
+from ..select import few
 from .machines import EPYC_AVX512, H100, H200
 
 AUTO = {"suite": "select", "who": "tonari"}
@@ -115,6 +116,7 @@ SLOWEST = (
     (2048, 64, 1, "in order"),
     (16, 64, 1, "in order"),
 )
+FEW = tuple((m, n) for m in few.ROWS for n in few.COLUMNS)
 COMPRESSION = number("extras.counters", lambda found: f"{found['compression_ratio']:.1f}")
 SAMPLES = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 WAYS = ("bitonic", "quick, warp", "quick, block")
@@ -168,6 +170,18 @@ TABLES: dict[str, Table] = {
         head="rows × n, k: `select_k` / `torch.topk`",
         columns=(Column("in order", _in_order("in order")), Column("in any order", _in_order("in any order"))),
         lines=[Line(f"{_shape(m, n)}, k = {k:,}", {"m": m, "n": n, "k": k}) for m, n, k in TOPK_SHAPES],
+    ),
+    "select-few": Table(
+        where={**AUTO, **H200, "parameters.nan": "graph"},
+        head="rows × n: float32 / bfloat16",
+        columns=tuple(
+            Column(
+                f"k = {k:,}",
+                joined(*(asking(times(**TOPK), k=k, case="few-*", dtype=dtype) for dtype in few.DTYPES)),
+            )
+            for k in few.SIZES_K
+        ),
+        lines=tuple(Line(_shape(m, n), {"m": m, "n": n}) for m, n in FEW),
     ),
     "select-bars": Table(
         where={**AUTO, "case": "bars-*"},

@@ -16,8 +16,10 @@ from tonari.costs.model import bits_seconds
 from tonari.inputs.overrides import check_overrides
 from tonari.metrics import BIT_METRICS
 
-LANES, WORD = 16, 4  # points in a packed group, bytes in a word; as in native/bits/pack.hpp
-MOST_BYTES, MOST_POINTS = 1 << 21, (1 << 33) - 1  # largest row in bytes, number of points; as in native/bits/value.hpp
+# LANES: points in a packed group. WORD: bytes in a word. Both are as in native/bits/pack.hpp.
+LANES, WORD = 16, 4
+# Largest size of a row in bytes, and largest number of points, as in native/bits/value.hpp.
+MOST_BYTES, MOST_POINTS = 1 << 21, (1 << 33) - 1
 
 OVERRIDES = {
     "query_block": Override("queries per task"),

@@ -215,7 +215,7 @@ def missing_from(module: str) -> Callable[[str], Any]:
 
 
 class Hinted:
-    """A base class whose AttributeError has the hint of `ATTRIBUTES` for an attribute of another library."""
+    """A base class whose AttributeErrors contain the hints of `ATTRIBUTES` for attributes of other libraries."""
 
     __slots__ = ()
 

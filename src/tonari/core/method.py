@@ -235,7 +235,7 @@ class SearchMethod(Method):
         raise Unsupported(f"method={self.name!r} on {self.device} counts no lists")
 
     def prepare_within(self, points: Any, plan: Any, progress: ProgressLike = None) -> Any:
-        """Prepare points for radius searches with all queries of the plan, or with blocks of these queries."""
+        """Prepare points for radius searches, in which the queries of the plan may be searched block by block."""
         return self.prepare(points, plan, progress)
 
     def search_once(

@@ -280,7 +280,7 @@ def _into(record: Record) -> Iterator[None]:
 
 @contextlib.contextmanager
 def part(title: str, rows: int) -> Iterator[None]:
-    """Return a context for a search with a record of its own, since it finds something other than the answer."""
+    """Return a context for a search inside a call that does not find the answer itself; it has its own record."""
     outer = current.get()
     if outer is None:
         yield

@@ -42,7 +42,8 @@ def side_by_side(workers: Workers, devices: Sequence[str], count: int, work: Cal
 
     def there(at: int) -> R:
         with contextlib.ExitStack() as stack:
-            for name in sorted(streams, key=lambda name: name == devices[at]):  # devices[at] last: the last is current
+            # `devices[at]` is last, so that it becomes the current device.
+            for name in sorted(streams, key=lambda name: name == devices[at]):
                 stack.enter_context(torch.cuda.stream(streams[name]))
             return contexts[at].run(work, at)
 

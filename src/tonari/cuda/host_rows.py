@@ -114,7 +114,7 @@ class _Lock:
         self.begin, self.end, self.device, self.users = begin, begin + size, device, 0
 
     def give_back(self) -> None:
-        """Count one user less, and unlock the memory if none is left."""
+        """Count one user fewer, and unlock the memory if none is left."""
         with _LOCKING:
             self.users -= 1
             if not self.users:

@@ -68,7 +68,7 @@ def launch(
     stages : int, optional
         Pipeline stages for loads. Default: Triton's.
     fused : bool
-        Whether a * b + c may be fused, with a single rounding. Results with the bits of the reference need two
+        Whether a * b + c may be fused, with a single rounding. Results that equal the reference bit by bit need two
         roundings.
 
     Raises

@@ -21,7 +21,9 @@ from tonari.cuda.launch import launch
 
 ROWS, WIDTH = 64, 128  # the test has ROWS queries and ROWS points, of WIDTH columns
 UNIT = 2.0**-24  # unit roundoff of float32
-_SHORT = (16, 32)  # nonzero columns of short rows: one product is 1, the others are just below a value of _SMALL
+
+# Numbers of nonzero columns in short rows: one product is 1, the others are just below a value of _SMALL.
+_SHORT = (16, 32)
 _SMALL = tuple(2.0**-bits for bits in range(19, 25))
 _FACTOR = 2.0**-12  # the element of the query in a small product
 

@@ -8,7 +8,7 @@ import torch
 
 
 class Pace:
-    """Steps of work on the current stream of one device, of which the host launches at most one ahead.
+    """Steps of work on the current stream of one device. The host launches at most one step ahead of the device.
 
     Parameters
     ----------

@@ -1,6 +1,7 @@
 """Add each point to its own neighbour list, or remove it from there, on the device.
 
-Column 0 of a k-NN graph with ``include_self`` has the value of each point with itself, with the bits of the reference:
+Column 0 of a k-NN graph with ``include_self`` has the value of each point with itself, which equals that of the
+reference bit by bit:
 
     lane j  =  0.0 + x[j] x[j] + x[j + 16] x[j + 16] + ...      products rounded before they are added
     sum     =  lanes folded in halves: 8 + 8, 4 + 4, 2 + 2, 1 + 1

@@ -2,7 +2,7 @@
 
     plan.py         every choice of a search on the CPU: instruction set, precisions, block sizes
     planning/       how these choices are made
-    memory.py       the memory that a plan needs, and how it is reduced to fit a budget
+    memory.py       the memory that a plan needs, and how a plan is changed to fit a budget
     precisions.py   chooses the precisions of the screen on the CPU
     overrides.py    the fields of a plan that a caller may set
     report.py       statistics of a run: rows per precision, survivors per row
@@ -87,7 +87,7 @@ def neighbors_by_contraction(
     self_ids: npt.NDArray[np.int64],
     threads: int,
 ) -> Neighbors:
-    """Find the same neighbours as :func:`neighbors` by a screen of the columns of a contracted form of the points."""
+    """Find the same neighbours as :func:`neighbors`; the screen compares rows in the columns of a contracted form."""
     sizes = (len(points), len(queries), points.shape[1], k)
     problem = make_problem(*sizes, dtype=points.dtype, metric=metric, threads=threads)
     plan = plan_on_cpu(problem, form_dim=form.columns, precisions=("float32",))

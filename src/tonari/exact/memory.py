@@ -24,11 +24,13 @@ ELEMENT_BYTES = {"int8": 1, "bfloat16": 2, "float32": 4}
 
 _SMALL_CHANGE = 4 * MIB
 _STATE_BYTES = 128  # bytes per row of a block: its thresholds, its norms, and the addresses of its survivors
+
 # Entries of the smaller buffers, up to a page in size, that a row fills before it moves to one of full capacity.
 _SMALL_BUFFERS = 2 * 256
 _REFINING_BYTES = 64  # bytes per survivor of a row during its refinement
 _QUERY_BYTES = 24  # bytes per query: its own row number, its status, and its position among the unfinished rows
 _ROWS_IN_FORM = 64  # rows that a thread converts to float64 together before it packs them
+
 # For points packed during the search: (blocks of queries per thread, parts of a slice), in descending order of memory.
 _STREAM_SIZES = ((4, 1), (2, 1), (1, 1), (1, 2), (1, 4), (1, 8))
 
@@ -215,7 +217,7 @@ def contracting_bytes(d: int, form_dim: int) -> int:
 
 
 def pilot_bytes(n: int, d: int, form_dim: int) -> int:
-    """Return the bytes for a pilot of contractions: two copies of its sample, and the search for directions."""
+    """Return the bytes that a pilot takes: two copies of its sample, and the search for principal directions."""
     return min(n, SAMPLE_ROWS) * (d + form_dim) * 16 + contracting_bytes(d, form_dim)
 
 
@@ -245,5 +247,5 @@ def shares_enough(active: int, n: int) -> bool:
 
 
 def join_row_bytes(k: int) -> int:
-    """Return the bytes of an active row at first: its state, and a buffer for 2 (k + 1) + 24 candidates."""
+    """Return the bytes of an active row before its buffer grows: its state, and room for 2 (k + 1) + 24 candidates."""
     return (2 * (k + 1) + 24) * SURVIVOR_BYTES + 128

@@ -21,7 +21,7 @@ from tonari.exact.memory import ELEMENT_BYTES, BlockSizes, Needs, padded, reside
 from tonari.exact.planning.blocks import query_block
 from tonari.exact.precisions import kernel_name, usual_precisions
 
-_PAIR_BYTES = 48  # bytes per pair of a radius search: its position, its value, and whether it is within the radius
+_PAIR_BYTES = 48  # bytes per pair (query, point) of a radius search that computes all exact values
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +131,7 @@ class ExactPlan(Plan):
 
     @property
     def packs_anew(self) -> str:
-        """A sentence for reports: the number of points that stay packed, and the budget for all; "" if all do."""
+        """A sentence for reports: the number of packed points, and the budget for packing all; "" if all are packed."""
         if self.resident:
             return ""
         return (
@@ -140,14 +140,14 @@ class ExactPlan(Plan):
         )
 
     def prefers_finer(self, level: int, survivors: float) -> bool:
-        """Whether the next precision is expected to be faster than precision `level` with its `survivors` per row."""
+        """Whether the next precision is expected to be faster than precision `level` with `survivors` per row."""
         if level + 1 >= len(self.precisions):
             return False
         finer = self._row_seconds(level + 1, 1.1 * self.k)
         return finer < 0.9 * self._row_seconds(level, survivors)
 
     def prefers(self, other: ExactPlan, level: int, survivors: float) -> bool:
-        """Whether another plan is expected to be faster than precision `level` here with its `survivors` per row."""
+        """Whether another plan is expected to be faster than this one at precision `level` with `survivors` per row."""
         return other._row_seconds(0, 1.1 * self.k) < 0.9 * self._row_seconds(level, survivors)
 
     def _row_seconds(self, level: int, survivors: float) -> float:
@@ -156,7 +156,7 @@ class ExactPlan(Plan):
         return screen + survivors * (SURVIVOR + SURVIVOR_VALUE * self.d)
 
     def contracted_to(self, form_dim: int, look_dim: int = 0) -> ExactPlan:
-        """Return this plan with a screen of `form_dim` columns, and a look at `look_dim` columns (0: no look)."""
+        """Return this plan with a screen of `form_dim` columns, after a look at `look_dim` columns (0: no look)."""
         plan = self
         if form_dim < self.form_dim:
             levels = usual_precisions(self.metric, self.isa, self.dtype, self.d, contracted=True)
@@ -174,7 +174,7 @@ class ExactPlan(Plan):
 
     @cached_property
     def direct_within(self) -> float:
-        """Expected seconds of a radius search by the exact values of all pairs; inf if memory is too small for it."""
+        """Expected seconds of a radius search that computes all exact values; inf if memory is too small for it."""
         if not self.direct or _PAIR_BYTES * self.m * self.n > self.packed_bytes + self.working_bytes:
             return math.inf
         searched: float = DIRECT[self.isa].seconds(self.n, self.m, self.d, 1)

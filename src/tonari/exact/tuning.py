@@ -11,7 +11,7 @@ from tonari.core.units import MIB
 CHUNK_VALUES = 1 << 21  # packed values per slice: 256 queries take 10 ms at 100 GFLOP/s [1 << 19, 1 << 21, 1 << 23]
 SLICES_PER_THREAD = 2  # slices of points per thread, if packing a slice takes longer than scheduling it [1, 2, 4]
 LEAST_CHUNK = 8192  # minimum number of points in a slice, even if more threads could share them [4096, 8192, 16384]
-QUERY_BLOCK = 256  # queries that share a pass over the points, so that arithmetic limits, not memory [128, 256, 512]
+QUERY_BLOCK = 256  # queries that share a pass over the points, so that memory is not the limit [128, 256, 512]
 STREAM_BLOCKS = 4  # blocks of queries per thread that share each slice packed during the search [2, 4, 8]
 BLOCK_BYTES = 16 * MIB  # maximum memory for the survivors of one block of queries
 
@@ -36,37 +36,38 @@ DIRECT_POINTS = 8192  # minimum number of points in a slice that one native call
 DIRECT_TIMES = 16  # minimum number of points in a slice that one native call searches, as a multiple of k
 
 # Case: small index-1x1000x128 on cpu. Chosen on: Xeon.
-PREPARED_LATER = 2e-3  # preparation of fewer seconds than this is left to the first search that needs it [5e-4, 2e-3]
+PREPARED_LATER = 2e-3  # maximum seconds of a preparation that is left to the first search that needs it [5e-4, 2e-3]
 
 # Case: exact_cpu search-gauss-k2000, search-gauss-k7500 on cpu. Chosen on: an EPYC (Zen 4), 2026-11-27.
 DIRECT_QUERIES = 16  # queries of a native call, which share each read of a point; fewer if threads would be idle
 
 # Not measured by a case. Chosen on: one core of an EPYC (Zen 4), 2026-11-27, 1 to 100 queries within a radius of 50 to
 # 20,000 points of 3 to 128 dimensions by three metrics.
-WITHIN_SHARE = 0.5  # time of exact values of all pairs in a radius search, relative to a k-NN search [0.4, 0.5, 0.6]
-WITHIN_PACKED = 2.5e-5  # exact values replace a screen of packed points if they take fewer seconds than this
+WITHIN_SHARE = 0.5  # time to compute exact values in a radius search, relative to a k-NN search [0.4, 0.5, 0.6]
+WITHIN_PACKED = 2.5e-5  # maximum seconds of computing all exact values instead of packing points for a screen
 
 # Case: exact_cpu graph-gist-960, search-gist-960 on cpu. Chosen on: an unrecorded machine.
-# Contractions, looks, and the pilot that chooses them.
+# Contractions, comparisons of contracted rows before a screen (looks), and the pilot that chooses them.
 CONTRACT_FROM = 4  # minimum ratio of all columns to contracted ones: contracted float32 is then no larger than int8
-PILOT_FROM_SECONDS = 0.4  # minimum seconds of a search with a pilot, which takes 0.1 s (quick test: 0.01 s) [0.2, 0.4]
-PILOT_QUERIES = 64  # rows of the sample that a pilot compares with the whole sample [32, 64, 128]
-EVEN_ROWS = 512  # rows of a quick test whether the points spread evenly in all directions, before the pilot
+PILOT_FROM_SECONDS = 0.4  # minimum seconds of a search with a pilot; it takes 0.1 s, its quick test 0.01 s [0.2, 0.4]
+PILOT_QUERIES = 64  # number of sampled rows that a pilot compares with all rows of its sample [32, 64, 128]
+EVEN_ROWS = 512  # rows in the quick test, before the pilot, for points spread evenly in all directions
 EVEN_COLUMNS = 32  # columns of the quick test: principal directions, and the length of the residual
-EVEN = 0.8  # if residuals have at least this share of the squared norms, points spread evenly, and there is no pilot
+EVEN = 0.8  # no pilot if these columns omit at least this share of the squared norms: points then spread evenly
 CONTRACTED_SHARE = 0.9  # maximum time of a search with a contraction or a look, relative to one without [0.8, 0.9, 1.0]
 SCATTERED = 1.8  # factor on the time of refining candidates of contracted rows: original rows are scattered in memory
 MOST_LEFT = 0.02  # maximum share of the points that a look before a screen of all columns may leave [0.01, 0.02, 0.04]
 EPILOGUE_COLUMNS = 32  # comparing the scores of a tile with thresholds takes as long as products of this many columns
 
 # Case: exact_cpu search-clustered-784, one-query-clustered-784 on cpu. Chosen on: an unrecorded machine.
-# In the order of clusters, a look that leaves a share s of the points leaves about MARKED_COMMON x s of the pairs
-# (query tile, point group); up to MARKED_SINGLE is added for candidates whose own nearest point is no candidate.
+# If points are in the order of clusters and a comparison in few columns keeps a share s of them, it keeps about
+# MARKED_COMMON x s of the pairs (query tile, point group). Up to MARKED_SINGLE is added for candidates whose own
+# nearest point is not a candidate.
 MARKED_COMMON = 3
 MARKED_SINGLE = 0.25
 MARKED_PAIRS = 384
-ASKED_ONE_OF = 4  # a pilot finds the nearest row for one of every ASKED_ONE_OF rows of its sample
-BALLS_SHARE = 1 / 8  # time of comparing balls around groups of 4 to 16 points, relative to a look at all points
+ASKED_ONE_OF = 4  # a pilot determines the nearest other row of every ASKED_ONE_OF-th row in its sample
+BALLS_SHARE = 1 / 8  # time to compare balls around groups of 4 to 16 points, relative to one to compare all points
 CENTRE_ROWS = 16  # rows of the sample per cluster centre [8, 16, 32]
 CENTRE_ROUNDS = 3  # rounds of Lloyd's algorithm that compute the centres [2, 3, 4]
 
@@ -75,26 +76,27 @@ CENTRE_TASK = 4096  # rows that a thread assigns to cluster centres in one task
 CENTRE_BLOCK = 256  # rows that are compared with cluster centres in one step
 ACROSS_PARTS = 16  # unproved rows are retried in parts of up to 1/16 of all rows; each part packs the points again
 SPARE_PARTS = 1.5  # factor on the estimated number of parts into which a block is cut whose survivors did not fit
-# Results are correct with any centre and scale, because error bounds are measured; so a sample determines them.
+# Results are correct with any centre and scale, because error bounds are measured. A sample is therefore enough to
+# determine them.
 CENTRED_ROWS = 8_192
 CENTRED_VALUES = 1 << 21
 
 # Case: exact_cpu graph-half-zeros on cpu. Chosen on: an unrecorded machine.
-# The search for copies of rows that no answer can contain.
-COPIES_ROWS = 1024  # number of rows in the sample in which copies are counted first
-COPIES_PAIRS = 1 << 26  # minimum number of pairs (query, point) of a search that counts copies of rows
-LEAST_COPIES = 64  # minimum number of comparisons, on average per row, that leaving out copies must save
-COPIES_ROW_SECONDS = 2e-7  # seconds that one thread needs to decide whether a row is a copy
+# The search for duplicate rows that no answer can contain.
+COPIES_ROWS = 1024  # number of rows in the first sample in which duplicate rows are counted
+COPIES_PAIRS = 1 << 26  # minimum number of pairs (query, point) of a search that counts duplicate rows
+LEAST_COPIES = 64  # minimum number of comparisons, on average per row, that leaving out duplicate rows must save
+COPIES_ROW_SECONDS = 2e-7  # seconds that one thread needs to decide whether a row is a duplicate
 COPIES_TASK = 1 << 14  # rows that a thread hashes or compares in one task
 
 # Case: exact_cpu rows-on-disk on cpu. Chosen on: an EPYC (Zen 4), 2026-11-27.
 # The number of columns of codes.
 CODED_ROWS = 8192  # maximum number of rows in the sample of the pilot that chooses the columns of codes
-CODED_READ = 128  # rows of the sample that are copied at once: to read a row maps up to 64 KiB of the file
+CODED_READ = 128  # rows of the sample that are copied at once: reading a row maps up to 64 KiB of the file
 CODED_FROM = 4096  # minimum number of points for a pilot; codes of fewer points take little memory in all columns
 CODED_STEP = 16  # step between the numbers of columns that a pilot compares
 CODED_COLUMNS = 256  # maximum number of columns that a pilot compares, in addition to all columns
-CODED_FAR = 8  # rank r in the sample: the distances of ranks 1 and r show how fast distances grow with the rank
+CODED_FAR = 8  # the pilot measures how distances grow from a row's nearest to its CODED_FAR-th nearest sample row
 CODED_ROW_SECONDS = 1e-5  # seconds to read a row of a file: 1e-6 from the page cache, 1e-4 from an SSD
 
 # Not measured by a case, but by hand on two cores.

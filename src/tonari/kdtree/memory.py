@@ -78,7 +78,7 @@ def on_cpu(needs: TreeNeeds, k: int, height: int, threads: int) -> TreeMemory:
         row_work += len(level_nodes(1 << height)) * held + 104
         most, buffers = max(most, tuning.BUFFERED_BLOCK_BYTES // row_work), 8 << height
     block = min(m, min(most, fair) if asked is None else asked)
-    building = 4 * n  # the node of each point; later the sorted points of the nodes that are being split
+    building = 4 * n  # bytes for the node of each point; later for the sorted points of the nodes that are being split
     return TreeMemory(
         packed=tree_bytes(n, d, height, held),
         copied=0,
@@ -181,7 +181,8 @@ class OnCuda(NamedTuple):
         work = 2 * d * held + 48 + (BUFFERED_ROW_ON_CUDA if buffered else 0)
         if self.results:
             return self.row_in, work, 0
-        into, lists = self.row_in, row_out  # bytes per query: copied to the device, and written by the search
+        # bytes per query: those copied to the device, and those written by the search
+        into, lists = self.row_in, row_out
         if merging:
             into, lists = into + row_out, 2 * lists
         return (2 * into, work, lists + row_out) if staged else (into, work, lists)

@@ -253,7 +253,7 @@ def _plan_within_spare(problem: Problem) -> TreePlan | None:
 def _on_cuda(
     problem: Problem, needs: TreeNeeds, leaf: int, budget: int, asked: int | None, prepared_by: TreePlan | None
 ) -> tuple[int, int, TreeMemory]:
-    """Return the number of points per tree on CUDA, the bytes of kept trees in host memory, and a device's memory."""
+    """Return points per tree on CUDA, bytes of trees kept in host memory, and the memory of a device (TreeMemory)."""
     several = len(problem.devices) > 1  # then rows on one of the devices are copied, too
     points, queries = (inputs.dtype_of(name).itemsize for name in (problem.dtype, problem.query_dtype))
     on_cuda = OnCuda(
@@ -272,7 +272,7 @@ def _on_cuda(
 
     slab, kept_bytes = slab_of(kept=False), 0
     if slab < problem.n and _keeps(on_cuda.tree_bytes(slab), prepared_by):
-        beside = slab_of(kept=True)  # two trees at once: slabs may have to be smaller
+        beside = slab_of(kept=True)  # two trees are on the device at once, so slabs may have to be smaller
         if prepared_by is None or beside == most:
             slab, kept_bytes = beside, on_cuda.tree_bytes(beside)
     return slab, kept_bytes, on_cuda.fit(slab, budget, kept=kept_bytes > 0)
@@ -284,7 +284,7 @@ def _keeps(tree_bytes: int, prepared_by: TreePlan | None) -> bool:
 
 
 def held_as(points: str, queries: str) -> str:
-    """Return the dtype in which a tree stores values, which represents all values of points and queries exactly.
+    """Return the dtype of the values in a tree; it represents all values of points and queries exactly.
 
     >>> held_as("uint8", "float16"), held_as("float32", "float64")
     ('float32', 'float64')

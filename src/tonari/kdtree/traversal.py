@@ -10,8 +10,9 @@ from tonari.metrics import get_metric
 TRAVERSALS = ("walk", "buffered")
 DEFAULT = "walk"  # for all data, on the CPU and on CUDA
 
-_PAPER_LEAVES_TIMES_BUFFER = 22  # log2 of leaves times B in the paper, for 10**7 queries (section 4.2)
+_PAPER_LEAVES_TIMES_BUFFER = 22  # log2 of (leaves x buffer size B) in the paper, for 10**7 queries (section 4.2)
 _LEAST_BUFFER = 64  # minimum number of queries per buffer, also in high trees, so that tiles are full
+
 # A round processes the queries of five buffers. On CUDA, fewer than a million queries take less time than the launch of
 # their round.
 _LEAST_BUFFER_ON_CUDA = 1 << 18

@@ -55,7 +55,7 @@ def refusal(problem: Problem) -> str | None:
 
 
 def products_of(problem: Problem) -> Problem:
-    """Return the Problem of the search by inner products that finds the pairs within a limit."""
+    """Return the problem of a search by inner products, which finds the pairs within a limit."""
     return dataclasses.replace(
         problem,
         d=3 * problem.d + 1,

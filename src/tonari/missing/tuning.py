@@ -3,12 +3,12 @@
 # Case: consumers gaps on cpu. Chosen on: AMD EPYC, 2 threads.
 SAMPLE = 512  # points in the sample for estimates of the distance of the k-th neighbour
 SPACE = 2.0**-16  # relative increase of estimates, so that their rounding excludes no point of the sample
-SPREAD = 1.5  # standard deviations that are added to the expected rank of the k-th neighbour in the sample
-QUERY_BLOCK = 1 << 13  # the most queries in a block
+SPREAD = 1.5  # standard deviations by which the expected rank of the k-th neighbour in the sample is raised
+QUERY_BLOCK = 1 << 13  # maximum number of queries in a block
 PAIRS = 1 << 10  # pairs whose distances are computed in one step, so that their differences stay in the cache
 PAIRS_HELD = 1 << 23  # target number of candidate pairs in memory, which bounds the number of queries in a block
-GROWTH = 8  # largest ratio of the numbers of queries in two successive blocks
-WIDENING = 4  # each further search of a query takes its limit from a sample rank this many times as large
+GROWTH = 8  # maximum ratio of the numbers of queries in two successive blocks
+WIDENING = 4  # factor on the rank in the sample from which a query's limit is taken, for each further search
 
 # Not measured: a bound on memory.
 MOVED_ELEMENTS = 1 << 16  # numbers in a block of points that is centred and scaled

@@ -101,7 +101,7 @@ def _parts(rows: int, n: int, k: int, threads: int) -> int:
 
 
 def _even(rows: int, quantum: int, threads: int) -> int:
-    """Return the number of rows in the smallest chunk: `quantum`, or fewer to divide few rows evenly among threads."""
+    """Return the rows of the smallest chunk: `quantum`, or fewer to divide a few rows evenly among threads."""
     groups = -(-rows // quantum)
     if not 0 < groups < 4 * threads:
         return quantum
@@ -171,7 +171,8 @@ class _Job:
         candidates = np.concatenate([part.values for part in found], axis=1)
         columns = np.concatenate([part.indices for part in found], axis=1)
         counts = None
-        if request.lengths is not None:  # short rows have missing entries in some parts: move them to the end
+        # short rows have missing entries in some parts, which are moved behind the other candidates
+        if request.lengths is not None:
             order = np.argsort(columns < 0, axis=1, kind="stable")
             candidates, columns = (np.take_along_axis(array, order, axis=1) for array in (candidates, columns))
             counts = np.count_nonzero(columns >= 0, axis=1)
@@ -235,7 +236,8 @@ class _RowQueue:
     def stop_at(self, nan_row: int) -> None:
         """Record that row `nan_row` contains NaN, and hand out no more rows; do nothing if `nan_row` is -1.
 
-        Later rows need no answer, and threads have already taken all earlier rows. The smallest recorded row remains.
+        Later rows need no answer, and threads have already taken all earlier rows. If several rows are recorded, the
+        smallest row number remains.
         """
         if nan_row >= 0:
             with self._lock:

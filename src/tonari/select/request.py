@@ -25,7 +25,7 @@ class Selection(NamedTuple):
 
 @dataclass
 class Counters:
-    """Counts of a method's operations, filled by ``select_k(..., counters=...)``; None for counts that it lacks.
+    """Counts of a method's operations, filled by ``select_k(..., counters=...)``; None for counts that do not apply.
 
     Attributes
     ----------

@@ -14,7 +14,7 @@ QUEUE_TIMES = 4.0  # time of the methods with queues, relative to that of the ot
 # Case: select bars-100000x50-k10, bars-1000000x20-k5 on cpu. Chosen on: one thread of an EPYC (Zen 4), 2026-11-28.
 # The expected time of a selection from short rows on one thread; method "bitonic" sorts such rows side by side.
 SHORT_ROW_BYTES = 1 << 10  # a row is short if its keys have at most this many bytes [1 << 9, 1 << 10, 1 << 11]
-SHORT_ROW_SECONDS = 1e-8  # seconds of one thread for each short row, whatever its length
+SHORT_ROW_SECONDS = 1e-8  # seconds of one thread for each short row, without those for its values
 SHORT_VALUE_SECONDS = 1.1e-9  # seconds of one thread for each value of a short row
 SHORT_SELECTED_SECONDS = 2e-9  # seconds of one thread for each value selected from a short row
 
@@ -38,7 +38,7 @@ FEW_VALUES = 1 << 21  # an input of at most this many values is read several tim
 
 # Case: select bars-2048x131072-k10, bars-16x16777216-k1024 on cuda. Chosen on: an unrecorded machine.
 # Method "threshold" on a GPU: the sample of a row, and the compaction of its survivors.
-DEVIATIONS = 4.5  # z: margin of rank and capacity, in standard deviations of the number of survivors [4.0, 4.5, 5.0]
+DEVIATIONS = 4.5  # z, in standard deviations of the number of survivors: margin of rank and capacity [4.0, 4.5, 5.0]
 SAMPLE_RUN = 8  # adjacent values per sample: one 32-byte sector of float32 [4, 8, 16]
 LARGEST_SAMPLE = 4096  # maximum number of samples per program [2048, 4096, 8192]
 SAMPLE_WARPS = 2
@@ -59,7 +59,7 @@ LONG_ROW = 1 << 20
 # tiles is not shared, because the additional launches would take as long as one program.
 RADIX_TILE = 2048  # values that a program reads in one step [1024, 2048, 4096]
 RADIX_WARPS = 4
-RADIX_PROGRAMS = 16384  # total number of programs to reach by sharing each row among several programs
+RADIX_PROGRAMS = 16384  # number of programs to reach; if rows are fewer, several programs share each row
 RADIX_PART_TILES = 2
 RADIX_SHARED_TILES = 8  # minimum number of tiles in a row that several programs share
 SORTED_RUN = 2048  # pairs per sorted run of survivors
@@ -72,7 +72,7 @@ BUILD_TILE = 4096  # entries that a program of "hierarchical" reads to compute m
 BUILD_WIDTH = 1024  # maximum number of members of one group that a program of "hierarchical" reads at once
 LEAST_SLOTS = 512  # minimum number of slots for a row's candidates in method "hierarchical"
 BITONIC_TILE = 512  # pairs that a program sorts at once: about 16 per thread of a warp
-BITONIC_PROGRAMS = 2048  # number of programs that keeps a GPU busy; fewer rows are cut into parts
+BITONIC_PROGRAMS = 2048  # number of programs that keeps a GPU busy: if there are fewer rows, they are cut into parts
 BITONIC_MERGE_SHARE = 1 / 25  # time of merging the run of one more part, relative to the time of a tile
 
 # Not measured. Ordering and merging of neighbour lists on a GPU.
@@ -95,4 +95,4 @@ PARTS_SLACK = 0.25  # pairs beyond k that a part may keep, as a share of k
 PARTS_SLACK_LEAST = 32  # pairs beyond k that a part may always keep
 PARTS_COLLECTED_RUNS = 2  # runs of adjacent values that a thread collects in one step
 PARTS_KEPT = 256  # maximum number of shapes whose launches are kept for later calls
-COMPILED_SHAPES = 4096  # maximum number of shapes, with their options, whose kernels are known to be compiled
+COMPILED_SHAPES = 4096  # maximum number of shapes and options of selections whose kernels are known to be compiled

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 BLOCK = 4096  # points in a block: kSparseBlock of native/sparse/points.hpp
+
 # Columns that at least n / DENSE_SHARE points have are stored as dense arrays. Columns that fewer than n / RARE_SHARE
 # points have are rare, and have one inverted list of all points (native/sparse/points.hpp).
 DENSE_SHARE, RARE_SHARE = 10, 512

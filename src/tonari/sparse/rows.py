@@ -217,7 +217,7 @@ def _of(new: npt.NDArray[Any], old: npt.NDArray[Any]) -> bool:
 def _from_whole(
     values: npt.NDArray[Any], columns: npt.NDArray[Any], indptr: Int64, name: str
 ) -> npt.NDArray[np.float32]:
-    """Convert whole numbers to float32; raise ValueError for one above 2**24 in magnitude, where it is not exact."""
+    """Convert whole numbers to float32; raise ValueError if one exceeds 2**24 in magnitude and may not be exact."""
     if (
         values.dtype.itemsize > 2
         and len(values)

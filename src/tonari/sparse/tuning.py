@@ -8,5 +8,5 @@ PAIR_SECONDS = 3e-10  # seconds per pair to initialise its score and to compare 
 ORDERED_ENTRIES = 1 << 14  # entries in a block that is sorted or looked up
 # Ranks are stored in a table of all columns if one of these limits allows it; otherwise only for the columns that
 # occur, which are looked up by binary search.
-DENSE_TABLE = 4  # largest number of columns in the table, as a multiple of the number of the points' entries
-LEAST_TABLE = 1 << 16  # number of columns up to which the table is used whatever the number of entries
+DENSE_TABLE = 4  # maximum number of columns in the table, as a multiple of the number of the points' entries
+LEAST_TABLE = 1 << 16  # maximum number of columns for which the table is used with any number of entries

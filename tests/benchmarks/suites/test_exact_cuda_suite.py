@@ -189,7 +189,7 @@ def test_points_in_host_memory_are_held_to_their_contracted_rows(monkeypatch: py
     assert run.rows[0]["note"].startswith("needs 48000000000000 bytes of host memory")
 
 
-@pytest.mark.parametrize("fault", [None, "index", "distance"])
+@pytest.mark.parametrize("fault", [None, "index", "distance", "peer"])
 def test_codes_are_compared_with_whole_numbers(fault: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(2)
     real = rng.integers(0, 256, (300, 128)).astype(np.uint8)
@@ -208,6 +208,14 @@ def test_codes_are_compared_with_whole_numbers(fault: str | None, monkeypatch: p
             found.distances[7, -1] += 1
         return found
 
+    def prepare(points: Any) -> Any:
+        def search(queries: Any, k: int) -> Any:
+            squares, indices = tonari.search(queries, points, k, metric="sqeuclidean")
+            return squares + np.float32(fault == "peer"), indices
+
+        return search
+
+    monkeypatch.setitem(codes.HOST_PEERS, peers.CERTEX, peers.Peer(peers.CERTEX, "torch", "uint8", prepare))
     asked: dict[str, Any] = {}
 
     def index(points: Any, **options: Any) -> Any:
@@ -216,14 +224,18 @@ def test_codes_are_compared_with_whole_numbers(fault: str | None, monkeypatch: p
 
     run = a_run(SimpleNamespace(Index=index), repeats=1, gpus=2)
     bars = (Bar(codes.RATE, 1000.0, home=""),)
-    run_cases(run, [a_case(n=450, m=50, d=96, bars=bars, gpus=2, work=codes.codes)])
+    rivals = (peers.CERTEX, peers.CERTEX_INT8)
+    run_cases(run, [a_case(n=450, m=50, d=96, bars=bars, gpus=2, work=codes.codes, peers=rivals)])
     assert asked["points"].shape == (450, 96)
     assert (asked["device"], asked["codes"]) == (["cuda:0", "cuda:1"], "int8")
-    if fault:
+    if fault in ("index", "distance"):
         assert "row 7 differs from sums of whole numbers" in run.rows[-1]["note"]
         return
     assert run.wrong == 0, [row.get("note") for row in run.rows]
-    assert [row["who"] for row in run.rows] == ["tonari, prepare", "tonari", "tonari, one call"]
+    who = ["tonari, prepare", "tonari", "tonari, one call", "certex, prepare", "certex", "certex, one call"]
+    assert [row["who"] for row in run.rows] == [*who, "certex int8"]
+    assert run.rows[4]["recall"] == (fault is None)
+    assert run.rows[6]["note"] == "skipped: module 'certex' is not installed"
     assert (run.rows[1]["proved"], run.rows[1]["m"], run.rows[1]["value"]) == (50, 20, 20_000.0)
     assert run.rows[2]["extras"] == {codes.RATE_AT_ONCE: 50_000.0}
 

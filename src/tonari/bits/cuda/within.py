@@ -17,7 +17,7 @@ from tonari.core.results.radius_neighbors import RadiusNeighbors, Within, later_
 from tonari.inputs import Side, hand_back
 from tonari.select.cuda.ordering.ragged import join_parts, moved, one_after_another, order_lists
 
-_FARTHEST = float(1 << 24)  # largest possible distance; only a query and itself have inf
+_FARTHEST = float(1 << 24)  # largest possible distance; only the pair of a query and itself has the value inf
 
 
 def find_bits(

@@ -71,7 +71,7 @@ def start(*helpers: Helper) -> None:
 
 
 def hold() -> None:
-    """During exit, block a daemon thread of the caller whose work was stopped, instead of raising an error in it."""
+    """During exit, block a daemon thread of the caller whose work was stopped, so that no error is raised in it."""
     if was_stopped_at_exit() and threading.current_thread().daemon:
         threading.Event().wait(tuning.HOLD_SECONDS)
 

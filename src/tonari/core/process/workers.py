@@ -212,7 +212,7 @@ class _Thread(Helper):
             try:
                 work()
             finally:
-                del task, work  # or their objects would stay in memory while the thread waits
+                del task, work  # a task's objects would stay in memory while the thread waits
                 ended.put(None)
             task = self._next() if self._idle else None
 
@@ -228,7 +228,7 @@ class _Thread(Helper):
 
 
 def _take(ended: SimpleQueue[None]) -> None:
-    """Wait for one thread to report its end; wake up regularly, in case another thread receives the signal."""
+    """Wait for one thread to report its end; wake up regularly, because Ctrl-C may have reached another thread."""
     while True:
         try:
             return ended.get(timeout=tuning.WAKE_SECONDS)

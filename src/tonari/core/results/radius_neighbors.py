@@ -150,7 +150,8 @@ def limits_for(
 def _one_limit(radius: float, m: int, dtype: np.dtype[Any], outwards: float, closed: bool) -> npt.NDArray[Any]:
     """Return the result of :func:`limits_for` for one radius."""
     one = np.array([_limit(radius, dtype, outwards, closed=closed)])
-    everyone: npt.NDArray[Any] = np.ndarray((m,), one.dtype, one, 0, (0,))  # also for m = 1, where broadcast_to differs
+    # The stride is 0 even for m = 1, unlike that of np.broadcast_to.
+    everyone: npt.NDArray[Any] = np.ndarray((m,), one.dtype, one, 0, (0,))
     everyone.flags.writeable = False
     return everyone
 
@@ -211,7 +212,7 @@ def nearest_of(found: RadiusNeighbors, most: int) -> RadiusNeighbors:
 
 
 def _kept_there(found: RadiusNeighbors, keeps: Callable[[Any, Any, Any], Any]) -> RadiusNeighbors:
-    """Drop entries from lists that are tensors, on their device.
+    """Drop entries from lists of tensors, on the device that holds them.
 
     Entries are checked in blocks, which need little additional memory. `keeps(entries, rows, points)` receives the
     positions of some entries, the row numbers of their lists, and their points; it returns a mask of the entries to
@@ -260,7 +261,7 @@ def _is_host(part: Any) -> bool:
 
 
 def _like(kept: RadiusNeighbors, lists: tuple[Any, ...]) -> RadiusNeighbors:
-    """Return NumPy arrays in the library of the lists: unchanged, or as tensors on the device of the lists."""
+    """Convert NumPy arrays to the library of `lists`: unchanged, or as tensors on the device of `lists`."""
     if _is_host(lists[0]):
         return kept
     from_numpy = sys.modules["torch"].from_numpy

@@ -1,4 +1,4 @@
-"""Rows, by their numbers.
+"""Rows of the caller's data: their division into slices, random draws, and lists or rules for each query.
 
 slices.py    splits ranges of rows into slices of a given size
 draws.py     random numbers, one stream for each purpose

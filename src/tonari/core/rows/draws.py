@@ -14,7 +14,7 @@ import numpy as np
 
 
 class Purpose(enum.IntEnum):
-    """The purpose of a draw. A value never changes its meaning, so that a seed always gives the same numbers."""
+    """The purpose of a draw. The number of a purpose never changes, so that a seed always draws the same rows."""
 
     CLUSTERS = 1  # rows that train k-means in NN-Descent, and the first centres
     MEASURED = 2  # rows that measure the recall of a run of NN-Descent
@@ -30,7 +30,7 @@ class Purpose(enum.IntEnum):
     PROBE = 12  # operands of the test of matrix units
     VERIFIED = 13  # rows of an answer that are compared with the exact answer
     CODES = 14  # the rotation of the directions of codes
-    START = 15  # rows whose true neighbours choose the start of a run of NN-Descent
+    START = 15  # rows whose true neighbours decide how a run of NN-Descent starts
 
 
 def generator(seed: int, purpose: Purpose) -> np.random.Generator:

@@ -67,7 +67,7 @@ def expecting(stage: Stage, progress: ProgressLike = None) -> Iterator[None]:
     Parameters
     ----------
     stage : callable
-        Rehearses the search. Called at most once; twice if the first kernel of the process turns out to be on disk.
+        Rehearses the search. Called at most once, or twice if the first kernel of the process turns out to be on disk.
     progress : None, bool or callable(done, total)
         As for :func:`tonari.search`, to show the compilation; a callable is not called, because it counts pairs and not
         kernels. If this search runs inside another one, the outer search's `progress` is used, and the outer search is
@@ -112,7 +112,7 @@ def prepare_for(call: Call, device: Any) -> None:
         if default_threads() == 1:
             return
         together, calls = expected.unused(), None
-        if is_beginning():  # Triton's cache cannot be read yet, so rehearse first; that is mostly imports
+        if is_beginning():  # until Triton's cache can be read, rehearse, which mostly imports modules
             calls = _rehearsed(together, card_of(device))
             get_ready(calls)
         if not is_compiled(call):

@@ -73,11 +73,11 @@ def is_beginning() -> bool:
 def get_ready(calls: Collection[Call]) -> None:
     """Prepare the compilation of `calls`, except for the steps that need Triton's key or driver.
 
-    Threads prepare the key and the driver at the same time. This is half of the work of looking up kernels, and the
-    calling thread would otherwise only wait.
+    Threads prepare the key and the driver at the same time. The calling thread thus does half of the work of looking up
+    kernels while it would otherwise wait.
     """
-    with contextlib.suppress(ImportError):  # the module may be missing in another version of Triton
-        # Triton imports this module when it is first given a tensor.
+    with contextlib.suppress(ImportError):  # other versions of Triton may not have this module
+        # Imported here, because Triton would import it when it is first given a tensor.
         importlib.import_module("triton.experimental.gluon.nvidia.hopper")
     for call in sorted(calls, key=effort, reverse=True):  # also caches the efforts
         hash_in_order(call)

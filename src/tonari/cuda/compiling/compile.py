@@ -41,7 +41,8 @@ from tonari.cuda.compiling.translation import binaries_alone, translating
 
 logger = logging.getLogger("tonari")
 
-compiling = threading.RLock()  # held while Triton compiles or loads a kernel: each device has a thread
+# Held while Triton compiles or loads a kernel, because each device has a thread that may do so.
+compiling = threading.RLock()
 
 
 class _Missing(Exception):
@@ -74,11 +75,12 @@ def compile_together(calls: Collection[Call], progress: ProgressLike = None) -> 
     with contextlib.ExitStack() as stack:
         stack.enter_context(compiling)
         stack.enter_context(binaries_alone())
-        stack.enter_context(collection_off())  # the collector would take a sixth of the time of translation
+        stack.enter_context(collection_off())  # garbage collection would take a sixth of the time of translation
         stack.enter_context(translating())
         pool = Loading(min(default_threads(), len(calls)))
-        stack.callback(pool.shutdown)  # even if Ctrl-C interrupts the start of threads
-        # Triton's mode waits for all futures at its end; the ones that have not begun are cancelled before that.
+        # After Ctrl-C, which may interrupt the start of threads, wait for the threads that work.
+        stack.push(lambda error, *_: pool.shutdown(wait=error is not None))
+        # At its end, Triton's context waits for all futures; the ones that have not begun are cancelled before.
         stack.enter_context(AsyncCompileMode(pool, ignore_errors=True))
         stack.callback(pool.cancel)
         pool.start()

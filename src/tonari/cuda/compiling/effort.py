@@ -8,7 +8,8 @@ from typing import Any
 from tonari.cuda import tuning
 from tonari.cuda.compiling.rehearsal import Call
 
-LOOPS_FROM, UNROLLED = 64, 5  # fewest pairs of a network with loops, and unrolled steps in such a network
+# LOOPS_FROM: minimum number of pairs of a sorting network that has loops. UNROLLED: unrolled steps of such a network.
+LOOPS_FROM, UNROLLED = 64, 5
 
 
 def effort(call: Call) -> int:
@@ -18,20 +19,22 @@ def effort(call: Call) -> int:
     the FOLDS of a code, and the steps of a sorting network (of SIZE pairs, of SLOTS candidates, or of runs of K in a
     TILE, which are then merged). Two kinds of lines stand for many instructions: a matrix product, and a line that
     processes the A runs of RUN values of a thread. A kernel with a METRIC contains code for all metrics, but only that
-    of one metric is compiled.
+    of one metric is compiled. Measured factors correct the estimate for kernels that would otherwise begin too late.
     """
     size = call.constants.get("SIZE")
     size = size if isinstance(size, int) else 1
     steps = _steps(size) if size < LOOPS_FROM else UNROLLED
     slots: int = call.constants.get("SLOTS", 1)
     if (run := call.constants.get("K")) is not None:
-        merges = (call.constants.get("TILE", run) // run).bit_length()  # one of them merges in earlier tiles' best
+        # One of these merges adds the best of earlier tiles.
+        merges = (call.constants.get("TILE", run) // run).bit_length()
         steps += _steps(run) + merges * run.bit_length()
     times: int = call.constants.get("TILES", 1) * call.constants.get("FOLDS", 1)
     if "RUN" in call.constants:
         times *= max(1, call.constants["A"] * call.constants["RUN"] // tuning.VALUES_OF_THREAD)
     own = _instructions(call.kernel.fn) // (tuning.METRICS if "METRIC" in call.constants else 1)
-    return own * times + tuning.INSTRUCTIONS_OF_STEP * (steps + _steps(slots))
+    factor = tuning.FACTORS.get(call.name, 1.0) * (tuning.WIDE if call.constants.get("WIDE") else 1.0)
+    return int(factor * (own * times + tuning.INSTRUCTIONS_OF_STEP * (steps + _steps(slots))))
 
 
 def _steps(size: int) -> int:
@@ -53,7 +56,7 @@ def _instructions(function: Any, inside: frozenset[Any] = frozenset()) -> int:
 
 @functools.cache
 def _own_instructions(function: Any) -> tuple[int, list[Any]]:
-    """Return the length of a function's bytecode, with a weight for products, and the Triton functions it calls."""
+    """Return the weighted length of a function's own bytecode, and the Triton functions that it calls."""
     code = function.__code__
     used = map(function.__globals__.get, code.co_names)
     product = tuning.INSTRUCTIONS_OF_PRODUCT * ("dot" in code.co_names)

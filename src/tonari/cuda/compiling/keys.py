@@ -23,7 +23,7 @@ def hash_in_order(call: Call) -> None:
 
 
 def _hash(function: Any, kind: type, inside: tuple[Any, ...] = ()) -> None:
-    """Hash a function after the functions that it calls, except for its callers, which are in `inside`."""
+    """Hash the functions that a function calls, then the function itself; skip its callers, which are in `inside`."""
     if function.hash is not None or any(function is one for one in inside):
         return
     for name in function.fn.__code__.co_names:

@@ -56,7 +56,7 @@ class Loading(Executor):
         if self._started:
             return
         self._started = True
-        for thread in [*self._builders, *self._threads]:  # last, the threads that wait for builders
+        for thread in [*self._builders, *self._threads]:  # the threads that wait for builders start last
             thread.start()
 
     def submit(self, compile: Callable[[], Any]) -> Future[Any]:  # type: ignore[override]
@@ -93,7 +93,7 @@ class Loading(Executor):
                 if future.set_running_or_notify_cancel():
                     self._finish(compile, future)
             finally:
-                self._pass_turn()  # `translate` was not called if the kernel was cached or cancelled
+                self._pass_turn()  # if `translate` was not called (kernel cached or cancelled)
 
     def _build(self) -> None:
         while (launcher := self._launchers.get()) is not None:
@@ -134,12 +134,15 @@ class Loading(Executor):
             future.cancel()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Cancel the work that has not begun, and wait until the threads have finished their work and ended."""
+        """Cancel the work that has not begun; unless `wait` is False, wait until the threads have ended.
+
+        Threads end by themselves once their work is done. They end one after another, in 50 ms in all.
+        """
         self.cancel()
         for threads, jobs in ((self._threads, self._jobs), (self._builders, self._launchers)):
             for _ in threads:
                 jobs.put(None)
-            for thread in threads:
+            for thread in threads if wait else ():
                 if thread.is_alive():  # Ctrl-C may have prevented the start of the thread
                     thread.join()
 
@@ -161,8 +164,8 @@ def _launchers_are_compiled() -> bool:
 def _compile_launcher(source: Any) -> None:
     """Compile the launcher of a kernel in advance; Triton keeps the result on disk, and finds it later.
 
-    The launcher depends on the kernel's signature, and on whether the device takes tensor descriptors, as from Hopper
-    on.
+    The launcher depends on the kernel's signature, and on whether the device supports tensor descriptors, as Hopper and
+    later devices do.
     """
     from triton.runtime import driver
 

@@ -72,7 +72,7 @@ _current: ContextVar[Rehearsal | None] = ContextVar("tonari_rehearsal", default=
 
 @contextlib.contextmanager
 def rehearsing(card: Card) -> Iterator[Rehearsal]:
-    """Return a context that records launches on the device "meta" as they would be on a card."""
+    """Return a context that records launches on the device "meta" as if they were on a card."""
     rehearsal = Rehearsal(card)
     before = _current.set(rehearsal)
     try:

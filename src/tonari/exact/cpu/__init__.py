@@ -1,6 +1,6 @@
 """Brute force on the CPU.
 
-    method.py        the registered method: a search is direct, or by prepared rows
+    method.py        the registered method: small searches are direct, all others use prepared rows
     direct/          searches that compute all exact values, without packed points or a screen
     rows/            points -> form -> packed copy in a kernel's layout; copies, clusters, columns and codes
     search.py        the precision of each row: rows that cannot be certified are retried at the next one

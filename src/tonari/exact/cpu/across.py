@@ -1,4 +1,4 @@
-"""Find, for every point, the nearest points beyond a boundary between rows; each product is used for both of its rows.
+"""Find, for every point, the nearest points on the other side of a boundary; the product of a pair is computed once.
 
 The boundary is a row number: the rows before it are one side, all others the other side.
 """
@@ -31,12 +31,12 @@ from tonari.metrics.problem import make_problem
 
 
 def plan_across(problem: Problem) -> ExactPlan:
-    """Plan a search, for each point, of its nearest points on the other side of a boundary (a row number).
+    """Plan a search that finds, for each point, the nearest points on the other side of a boundary (a row number).
 
     Raises
     ------
     Unsupported
-        Using each product for both of its rows is impossible or slower.
+        A product of two rows cannot be used for both rows, or this would be slower.
     BudgetExceeded
         Memory is too short for all rows at once.
     """
@@ -95,9 +95,10 @@ def _lists(rows: int, plan: ExactPlan) -> Neighbors:
 
 
 def _level(search: Search, points: npt.NDArray[Any]) -> int:
-    """Pack all points at the precision that an adaptive search would choose after its first rows; return the level.
+    """Pack all points at the precision that an adaptive search would choose after its first rows.
 
-    The level is the index of the precision in the plan."""
+    Return the index of this precision in the plan.
+    """
     plan, report, n = search.plan, search.report, len(points)
     search.hold(0, n)
     if not plan.adaptive:
@@ -118,7 +119,7 @@ def _search_again(
     found: Neighbors,
     progress: ProgressLike,
 ) -> None:
-    """Retry rows with too many survivors, by a separate search of the points on the other side of the boundary."""
+    """Search again, without a self-join, for rows with too many survivors, among the points on the other side."""
     k = min(plan.k, other.stop - other.start)
     sizes = other.stop - other.start, len(rows), plan.d, k
     problem = make_problem(*sizes, dtype=plan.dtype, metric=plan.metric, memory=plan.total_bytes, threads=plan.threads)

@@ -1,4 +1,4 @@
-"""The interface through which passes over the points use a block of queries; the division of queries into blocks."""
+"""A block of queries: its interface during a pass over the points, and how queries are divided into blocks."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Block(Protocol):
     def open(self, begin: int, end: int, places: Numbers | None = None, asked: Sketch | None = None) -> None:
         """Start a pass over the points for queries [begin, end).
 
-        `places` and `asked` are the fields of :class:`Near`. The first threshold of a query is computed from the points
-        around its place.
+        `places` and `asked` are as in :class:`Near`: the position of a packed point near each query, and the sketches
+        of the queries. The first threshold of a query is computed from the points around its position.
         """
 
     def screen(
@@ -37,17 +37,17 @@ class Block(Protocol):
 
     @property
     def looked(self) -> tuple[int, int, int]:
-        """Counts of pairs (query tile, point group): of all pairs, of those in looks, and of those that looks kept.
+        """The numbers of pairs (query tile, point group): of all pairs, of those compared in a look, and of those kept.
 
-        A look compares the contracted rows of a tile and a group. The screen then compares only the pairs that looks
-        kept, that is, could not rule out.
+        A look, which precedes the screen, compares the contracted rows of a tile and a group. The screen then compares
+        only the pairs that the look kept because it could not rule them out.
         """
 
     def end_sample(self) -> None:
         """Set the threshold of each row from the scores of the sampled groups, all of which must have been screened."""
 
     def absorb(self, other: Any) -> None:
-        """Merge the survivors of another block, which has the same queries but screened other points."""
+        """Merge the survivors of another block of the same queries, which has screened other points."""
 
 
 AnyBlock = TypeVar("AnyBlock", bound=Block)

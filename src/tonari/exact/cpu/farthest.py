@@ -2,7 +2,7 @@
 
 The farthest point x of a query q has the largest |x|² - 2 q·x, which is the inner product of (-2 q, 1) and (x, |x|²).
 So an exact search by inner product finds somewhat more than k candidates, whose distances are then computed by the
-definition. The mean of the points is subtracted from all rows first, which does not change distances.
+metric's definition. The mean of the points is subtracted from all rows first, which does not change distances.
 
 Let s be the smallest inner product of a candidate, as computed. Every other point has a squared distance of at most
 
@@ -95,7 +95,7 @@ def _ordered(
     rows: npt.NDArray[np.int64],
     found: Neighbors,
 ) -> None:
-    """Write the farthest of the listed points to some rows of the result; each row of `ids` must ascend."""
+    """Write, for some rows of the result, the farthest of the points listed in `ids`; each row of `ids` must ascend."""
     values = np.empty(ids.shape)
     exact_values(metric, np.ascontiguousarray(queries), points, ids, values)
     distances = returned(values, found.distances.dtype)
@@ -114,7 +114,7 @@ def _screened(
     threads: int | None,
     progress: ProgressLike,
 ) -> npt.NDArray[np.bool_]:
-    """Write the farthest of the candidates to the result; return a mask of the rows whose answers are proved."""
+    """Write the farthest of each query's candidates to the result; return a mask of the rows certified as exact."""
     m, e = len(queries), (4 * queries.shape[1] + 64) * 2.0**-53
     q, x = (inputs.as_floats(rows).astype(np.float64) for rows in (queries, points))
     centre = x.mean(axis=0)

@@ -1,6 +1,6 @@
 """Self-joins: each product of two rows is computed once, for both rows (komarov2014, section 4: half the matrix).
 
-Active rows have their lists of candidates in memory at the same time. All threads share these thresholds and lists, so
+Active rows have their thresholds and lists of candidates in memory at the same time. All threads share these, so
 that the product of any two active rows can be used for both (``native/exact/self_join.hpp``).
 """
 
@@ -25,7 +25,8 @@ from tonari.exact.memory import JOIN_BLOCK
 from tonari.exact.plan import ExactPlan
 
 Bounds: TypeAlias = tuple[int, int]  # rows [begin, end)
-# Ranges of points to compare a block with. The flag of a range: whether each product is used for both of its rows.
+
+# Ranges of points to compare a block with, each with a flag: whether its products are used for both rows of a pair.
 Spans: TypeAlias = Iterable[tuple[Bounds, bool]]
 Status: TypeAlias = npt.NDArray[np.uint8]
 
@@ -62,7 +63,7 @@ class Join:
     native: _native.SelfJoin
 
     def all_points(self, found: Neighbors, status: Status, first: int) -> int:
-        """Find the neighbours of row `first` and all later rows among all points; return the count of exact values.
+        """Find the neighbours, among all points, of row `first` and all later rows; return the number of exact values.
 
         `found` and `status` have one entry for each of these rows, and receive the results.
         """
@@ -134,7 +135,7 @@ class Join:
             at, begin = at + 1, end
 
     def _finish(self, blocks: list[Bounds], found: Neighbors, status: Status, first: int, met: Bounds) -> int:
-        """Write the neighbours of the rows in blocks that have been compared with the points in the range `met`."""
+        """Write the neighbours of the rows in `blocks`, which have been compared with the points in the range `met`."""
 
         def close(block: Bounds) -> int:
             self.workers.check()

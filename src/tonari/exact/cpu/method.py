@@ -134,6 +134,6 @@ def _unchecked(prepared: Any) -> int:
 
 
 def plan_for(plan: ExactPlan, n: int) -> ExactPlan:
-    """Return `plan` changed for a search among only n of its points, which is not a self-join."""
+    """Return the plan for a search among only n of the points of `plan`; the search is not a self-join."""
     resident = min(plan.resident_points, n)
     return replace(plan, n=n, resident_points=resident, active_rows=0, sample_stride=0, sample_rank=0)

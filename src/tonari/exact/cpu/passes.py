@@ -29,10 +29,10 @@ from tonari.exact.plan import ExactPlan
 from tonari.exact.report import Report
 
 Some: TypeAlias = slice | npt.NDArray[np.intp]
-Task: TypeAlias = tuple[Some, int, bool]  # rows, the index of a precision, and whether thresholds are sampled
+Task: TypeAlias = tuple[Some, int, bool]  # rows to search, the index of a precision, and whether thresholds are sampled
 
 
-_RETRY, _RESAMPLE = 1, 2  # RowStatus in native/exact/row_states.hpp; 0 is done
+_RETRY, _RESAMPLE = 1, 2  # values of RowStatus in native/exact/row_states.hpp, where 0 is a finished row
 
 
 @dataclass
@@ -46,8 +46,8 @@ class Search:
     report: Report
     # The name of a kernel, and the slices packed for it; this search keeps them even if another one repacks the points.
     held: tuple[str, list[_native.PackedPoints]] = field(default_factory=lambda: ("", []))
-    near: Near | None = None  # for each query, a packed position near it; None without clusters
-    looks: bool = True  # False once the counts of looks have shown that they cost more time than they save
+    near: Near | None = None  # for each query, the packed position of a nearby point; None if points are not clustered
+    looks: bool = True  # False once comparing contracted rows before the screen has cost more time than it saves
 
     @property
     def levels(self) -> int:
@@ -61,7 +61,7 @@ class Search:
         self.held = kernel, self.prepared.hold(kernel, count, self.workers)
 
     def resident(self, kernel: str) -> list[_native.PackedPoints]:
-        """Return the leading slices that are packed for `kernel`."""
+        """Return the slices of points that are packed for `kernel`: the first ones, or all."""
         return self.held[1] if kernel == self.held[0] else []
 
     def holds(self, level: int) -> bool:
@@ -71,7 +71,8 @@ class Search:
     def unfinished(self, rows: slice | npt.NDArray[np.intp], status: npt.NDArray[np.uint8], level: int) -> list[Task]:
         """Return tasks for unfinished rows: to search them again without a sample, or at the next precision.
 
-        Each task copies its rows, so a task has at most as many rows as are processed at once while points are packed.
+        A task copies its rows. If points are packed during the search, a task is therefore limited to the number of
+        rows that share one pass over the points.
         """
         if not status.any():
             return []
@@ -96,8 +97,8 @@ class Search:
     ) -> npt.NDArray[np.uint8]:
         """Search all rows of `queries` at one precision, write certified rows, and return the status of each row.
 
-        Without `may_retry`, rows that cannot be certified are resolved with exact values. `near` has, for each query, a
-        packed position near it.
+        Without `may_retry`, rows that cannot be certified are resolved with exact values. `near` has, for each query,
+        the packed position of a nearby point.
         """
         plan, started = self.plan, time.perf_counter()
         kernel = plan.kernels[plan.precisions[level]]
@@ -182,7 +183,7 @@ class Search:
     def join(
         self, self_ids: npt.NDArray[np.int64], found: Neighbors, *, level: int, first: int
     ) -> npt.NDArray[np.uint8]:
-        """Find the neighbours of row `first` and all later points among all points; see :meth:`Join.all_points`."""
+        """Find the neighbours, among all points, of row `first` and all later rows; see :meth:`Join.all_points`."""
         started = time.perf_counter()
         status = np.empty(len(self.prepared.points) - first, np.uint8)
         refined = self._join(level, self_ids, found).all_points(found, status, first)
@@ -231,7 +232,7 @@ class Search:
         return self.looks and part.looks
 
     def judge(self, kernel: str, looked: tuple[int, int, int]) -> None:
-        """Omit looks from now on if the counts of :attr:`Block.looked` show that they take more time than they save."""
+        """Stop comparing contracted rows before the screen if the counts `looked` show that it costs too much time."""
         look = self.prepared.look
         if self.looks and look is not None and looked[0]:
             self.looks = look_pays(self.plan, kernel.split("/")[1], look.columns, looked)
@@ -275,7 +276,7 @@ class Search:
         return refined
 
     def _all_points(self, kernel: str, packed: list[_native.PackedPoints]) -> Iterator[list[_native.PackedPoints]]:
-        """Yield the points that are packed already, then the others, in slices that are packed when needed."""
+        """Yield all points in packed slices: first the slices in memory, then others, packed when needed."""
         if packed:
             yield packed
         slices, size = self.prepared.slices[len(packed) :], self.plan.stream_chunk
@@ -305,7 +306,7 @@ class Search:
 
 
 def _close(task: tuple[Bounds, list[AnyBlock]], close_block: Callable[[Bounds, AnyBlock], int]) -> int:
-    """Merge the blocks that have the same queries into the first one, and finish it by `close_block`."""
+    """Merge the blocks of the same queries into the first one, and finish it by `close_block`."""
     bounds, (first, *others) = task
     for other in others:
         first.absorb(other)

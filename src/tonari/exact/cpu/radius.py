@@ -92,7 +92,7 @@ def count_prepared(
 
 
 def _put_back(found: RadiusNeighbors, order: npt.NDArray[np.int64]) -> RadiusNeighbors:
-    """Return lists in the original order of the queries, after a search of the queries in the order `order`."""
+    """Put the lists into the original order of the queries, which were searched in the order `order`."""
     counts = np.empty(len(order), np.int64)
     begins = np.empty(len(order), np.int64)
     counts[order], begins[order] = np.diff(found.indptr), found.indptr[:-1]
@@ -134,7 +134,7 @@ def _run(answer: Parts, prepared: PreparedPoints, plan: ExactPlan, progress: Pro
 
 
 def _rows(answer: Parts, search: Search, rows: Bounds, level: int) -> int:
-    """Search a range of rows; return the number of computed values that a finer precision might have avoided."""
+    """Search a range of rows; return the number of exact values that a higher precision might have avoided."""
     plan, n, started = search.plan, len(search.prepared.points), time.perf_counter()
     precision = plan.precisions[level]
     todo, vain = cut_blocks(*rows, plan.query_block), 0
@@ -158,9 +158,9 @@ def _rows(answer: Parts, search: Search, rows: Bounds, level: int) -> int:
 def _blocks(
     answer: Parts, search: Search, blocks: list[Bounds], precision: str, full: list[tuple[Bounds, int]]
 ) -> tuple[int, int]:
-    """Search some blocks; append each block that overflowed to `full`, with the number of points compared until then.
+    """Search some blocks. If a block overflows, append it to `full`, with the number of points compared until then.
 
-    Return two counts: the exact values computed, and the ones among them that a finer screen might have avoided.
+    Return two counts: all exact values, and the ones that a higher precision might have avoided.
     """
     plan, prepared, request = search.plan, search.prepared, answer.of
     kernel, double = plan.kernels[precision], request.limits.dtype == np.float64

@@ -72,7 +72,7 @@ def search_prepared(
 def arrange(
     queries: npt.NDArray[Any], prepared: PreparedPoints, self_ids: npt.NDArray[np.int64] | None
 ) -> tuple[Numbers, Near] | None:
-    """Return the query numbers in the order of the clusters of points, and for each query a packed position near it.
+    """Return the queries in the order of the points' clusters, and the packed position of a point near each query.
 
     Return None if points are packed in their original order, because the order of queries then makes no difference.
     """
@@ -89,7 +89,7 @@ def arrange(
 def _search(
     search: Search, queries: Rows, self_ids: npt.NDArray[np.int64] | None, found: Neighbors, whole_plan: ExactPlan
 ) -> None:
-    """Search all queries, in the order of `queries`; `whole_plan` is for rows that contracted points cannot resolve."""
+    """Search the queries in their order; `whole_plan` is for rows that contracted points cannot resolve."""
     prepared, plan, report, bar = search.prepared, search.plan, search.report, search.bar
     m, n = len(found.indices), prepared.count
     level, sampled = prepared.first_level(plan), plan.sample_rank > 0
@@ -117,7 +117,8 @@ def _search(
         todo.append((slice(pilot, m), level, sampled))
     while todo:
         rows, at, with_sample = todo.pop()
-        part = Neighbors(found.distances[rows], found.indices[rows])  # views for a slice of rows, copies for a list
+        # Views if `rows` is a slice, copies if it is an array.
+        part = Neighbors(found.distances[rows], found.indices[rows])
         ids = None if self_ids is None else self_ids[rows]
         stays = False
         few = not isinstance(rows, slice) and len(rows) <= tuning.FEW_LEFT

@@ -28,14 +28,14 @@ def is_coded_for(problem: Problem, searched: int) -> bool:
     """Whether to search prepared points by codes, after earlier searches with `searched` queries in all."""
     if not _may_be_coded(problem):
         return False
-    if searched > 0:  # one cached plan for all m and k; a new plan would not fit once codes take memory
+    if searched > 0:  # all m and k share one cached plan: a new plan would not fit once codes take memory
         return _plans(dataclasses.replace(problem, m=1, k=1))[1] is not None
     streamed, coded = _plans(problem)
     return coded is not None and coded.seconds < streamed.seconds
 
 
 def coded_plan(problem: Problem) -> CudaPlan:
-    """Return the plan that makes codes; BudgetExceeded if the device has no room for them."""
+    """Return the plan that makes codes; raise BudgetExceeded if they do not fit on the device."""
     streamed, coded = _plans(problem)
     plan = plan_on_cuda(problem, route="codes")
     if coded is not None:
@@ -59,7 +59,7 @@ def _plan_again(problem: Problem, prepared_by: CudaPlan, free: int, overrides: t
 
 
 def _may_be_coded(problem: Problem) -> bool:
-    """Whether points are in host memory, and large, and much larger than their codes."""
+    """Whether the points are in host memory, and large, and much larger than their codes."""
     metric, size = get_metric(problem.metric), problem.n * problem.d * inputs.dtype_of(problem.dtype).itemsize
     if not problem.host_points or size < tuning.CODED_BYTES:
         return False
@@ -70,9 +70,10 @@ def _may_be_coded(problem: Problem) -> bool:
 
 @cached(maxsize=256)
 def _plans(problem: Problem) -> tuple[CudaPlan, CudaPlan | None]:
-    """Return the plan without codes, and the plan with codes; None if all points fit on the device, or codes do not.
+    """Return the plan without codes and the plan with codes.
 
-    Both are cached by the first call, at which no codes take memory yet.
+    The plan with codes is None if all points fit on the device, or if their codes do not. The first call caches both
+    plans; at that time no codes take memory yet.
     """
     usual = plan_on_cuda(problem)
     if usual.route != "streamed":

@@ -18,7 +18,8 @@ from tonari.select.cuda.ordering.order import MERGE_BYTES
 PRECISIONS = ("int8", "values")
 # Possible numbers of queries in a batch: whole tiles of the screen, and smaller ones if memory is short.
 _BATCHES = (*range(1, LEAST_BATCH), LEAST_BATCH, *range(tuning.HOPPER_ROWS, tuning.CODED_BATCH + 1, tuning.HOPPER_ROWS))
-CODED_BYTES = LISTED_BYTES + 4 * tuning.CODED_GROUPS  # bytes per near point of a row, and for CODED_GROUPS near groups
+# Bytes per listed point of a query: for the point, and for CODED_GROUPS groups.
+CODED_BYTES = LISTED_BYTES + 4 * tuning.CODED_GROUPS
 
 
 class CodesNeeds(CudaNeeds):
@@ -46,7 +47,7 @@ class CodesNeeds(CudaNeeds):
         return lists + max(SMALL_CHANGE + contracting + buffers, self._beside_codes(self._batch_bytes(batch)))
 
     def _beside_codes(self, batch_bytes: int) -> int:
-        """Return the bytes of a search without the codes of all points: a batch, a sample, and the rows to refine."""
+        """Return the bytes that a search needs in addition to all codes: a batch, a sample, and the rows to refine."""
         sample = self._sample()
         sampled = 0 if sample is None else codes_bytes(-(-self.n // sample.stride), self.form_dim)
         members = self._most_members() * (self.d * self.itemsize + CODED_BYTES)
@@ -81,18 +82,19 @@ class CodesNeeds(CudaNeeds):
         return sample_for_codes(self.n, self.m, self.width, self.group)
 
     def _screened_bytes(self, batch: int) -> int:
-        """Return the bytes of a batch's screen: the minima of all groups, or the minima of a sample and the lists."""
+        """Return the bytes that a batch's screen needs: minima of all groups, or a sample's minima and the lists."""
         sample = self._sample()
         if sample is None or batch == 0:
             return batch * 4 * group_count(self.n, self.group)
-        # The slots that room_of in rows/tiles.py gives to each segment; the fewer the rows, the more segments.
+        # Each segment of a list has the slots that `room_of` in rows/tiles.py returns; lists of few rows have more
+        # segments.
         segments = 4 * tuning.MOST_ROUNDS * tuning.CODED_MULTIPROCESSORS * tuning.HOPPER_ROWS
         slots = batch * sample.capacity
         slots += math.ceil(tuning.UNEVEN * (math.sqrt(slots * segments) + segments))
         return batch * 4 * group_count(-(-self.n // sample.stride), self.group) + 8 * slots
 
     def _most_members(self) -> int:
-        """Return the maximum number of points listed for a row, which the last retry may reach."""
+        """Return the largest number of points that may be listed for a row: the limit of the last retry."""
         return min(self.n, tuning.NEAR_KEPT * tuning.ROOMY * tuning.CODED_WIDEST * self.width)
 
     def _batch_bytes(self, batch: int) -> int:
@@ -100,7 +102,7 @@ class CodesNeeds(CudaNeeds):
         near = tuning.NEAR_KEPT * tuning.CODED_WIDEST * self.width * CODED_BYTES
         packed = code_width(self.form_dim) + 3 * contracted_row_bytes(self.form_dim)
         lists = 4 * self.k * (self.value_itemsize + 4)
-        original = 2 * self.d * self.query_itemsize + 8 * self.d  # as they are, and in float64
+        original = 2 * self.d * self.query_itemsize + 8 * self.d  # a row and its copy as stored, and in float64
         return screened + screened // 4 + batch * (near + packed + lists + original + 64 + 8 * self.self_join)
 
 

@@ -127,7 +127,7 @@ def search_once(
 def _search(
     queries: Any, prepared: Any, plan: CudaPlan, started: float, *, self_join: bool, progress: ProgressLike
 ) -> Neighbors:
-    """Search prepared points, and log a report whose duration ends when the devices are done."""
+    """Search prepared points, and log a report; its duration includes the work of all devices."""
     if plan.why_devices:
         decided("devices", plan.why_devices)
     with on(plan.devices[0]), _expecting(queries, plan, self_join, progress, prepared):
@@ -145,7 +145,7 @@ def warm(plan: CudaPlan, *, self_join: bool, progress: ProgressLike = None) -> i
         raise Unsupported(
             f"kernels of route={plan.route!r} are compiled when they are needed: allow enough memory for another route"
         )
-    # Queries of later searches may be on the device, where a few queries are searched by other kernels.
+    # Later queries may be on the device, where searches for a few queries launch other kernels.
     there = dataclasses.replace(plan, cuda_graph=plan.route == "resident" and len(plan.devices) == 1)
 
     def stage() -> None:
@@ -190,7 +190,7 @@ def count_by_values(request: Within, points: Any, plan: CudaPlan) -> Any:
 
 
 def side_of(queries: Any) -> inputs.Side:
-    """Return the library and the device of the queries, which the results have too."""
+    """Return the library and the device of the queries, and therefore of the results."""
     host = isinstance(queries, np.ndarray)
     return inputs.Side("numpy", None) if host else inputs.Side("torch", str(queries.device))
 
@@ -198,7 +198,7 @@ def side_of(queries: Any) -> inputs.Side:
 def _expecting(
     queries: Any, plan: CudaPlan, self_join: bool, progress: ProgressLike, prepared: Any = None, points: Any = None
 ) -> contextlib.AbstractContextManager[None]:
-    """Return a context for a search that compiles all missing kernels together.
+    """Return a context in which a search compiles all its missing kernels at once.
 
     If kernels are missing, unprepared points are first tested for integers of one byte, which need other kernels.
     """

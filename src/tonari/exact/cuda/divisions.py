@@ -47,7 +47,7 @@ def points_at_home(whole: CudaNeeds, devices: int) -> int:
     if devices == 1 or whole.host_points:
         return 0
     equal = dataclasses.replace(whole, n=share(whole.n, devices))
-    search = whole.m * equal.row_seconds(equal.n) / equal.n  # seconds that a device searches, per point
+    search = whole.m * equal.row_seconds(equal.n) / equal.n  # seconds that a device takes per point, for all queries
     waiting = whole.d * whole.itemsize / CARD.peer + search / (devices - 1)
     tiles = round(whole.n * search / (search + waiting)) // ((devices - 1) * POINT_TILE)
     each = max(1, tiles) * POINT_TILE
@@ -101,7 +101,7 @@ def usual_precisions(form: str, d: int, dtype: str) -> tuple[str, ...]:
 
 
 def least_bytes(problem: Problem, **overrides: Any) -> int:
-    """Return the smallest number of bytes per device that any division needs; `overrides` are fields of a plan."""
+    """Return the bytes per device that the most economical division needs; `overrides` are fields of a plan."""
     return least_of(ways_of(problem, overrides), overrides)
 
 
@@ -121,7 +121,8 @@ def form_dim_of(overrides: dict[str, Any], problem: Problem) -> int:
     if option == "full":
         return 0
     if option == PILOT:
-        return largest_form_dim(problem.d)  # memory is planned for the largest number that a pilot may choose
+        # A pilot chooses the number when the points are prepared; the plan reserves memory for the largest.
+        return largest_form_dim(problem.d)
     whole = type(option) is int or (isinstance(option, str) and option.isdecimal())  # a string from the command line
     columns = int(option) if whole else 0
     if not 2 <= columns < problem.d:
@@ -144,7 +145,7 @@ def form_dim_of(overrides: dict[str, Any], problem: Problem) -> int:
 def divisions(
     whole: CudaNeeds, devices: int, overrides: dict[str, Any]
 ) -> Iterator[tuple[str, CudaNeeds, dict[str, Any]]]:
-    """Yield, for each way to divide a search among devices, its `shard`, the first device's needs, and overrides."""
+    """Yield each way to divide a search among devices: its `shard`, the first device's needs, and its overrides."""
     if devices == 1:
         yield "none", whole, overrides
         return
@@ -170,7 +171,8 @@ def fit(needs: CudaNeeds, budget: int, overrides: dict[str, Any]) -> tuple[CudaN
         choices = [
             (made, slabs, _batch(made, slabs, budget, overrides)) for made, slabs in on_route(route, needs, overrides)
         ]
-        if route == "codes":  # prefer the most coordinates that fit: fewer may leave many rows unproved
+        # Prefer the largest number of coordinates that fits: with fewer, many rows may remain unproved.
+        if route == "codes":
             choices = [choice for choice in choices if choice[2] >= tile][:1] or choices
         if choices:
             # Without "split", all rows that float16 does not prove would be compared with all points.
@@ -188,7 +190,7 @@ def _batch(needs: CudaNeeds, slabs: Slabs, budget: int, overrides: dict[str, Any
 
 
 def on_route(route: str, needs: CudaNeeds, overrides: dict[str, Any]) -> Iterator[tuple[CudaNeeds, Slabs]]:
-    """Yield the needs and slabs with which a route can search, with the fastest group size for each."""
+    """Yield the needs and slabs with which a route can search; each has the group size that is fastest for it."""
     if overrides.get("route", route) != route or (needs.form_dim and route == "streamed"):
         return
     if route == "codes":
@@ -211,7 +213,7 @@ def on_route(route: str, needs: CudaNeeds, overrides: dict[str, Any]) -> Iterato
 
 
 def _in_codes(needs: CudaNeeds, overrides: dict[str, Any]) -> Iterator[tuple[CodesNeeds, Slabs]]:
-    """If the caller requests codes, yield the needs and slabs of a search by codes, most coordinates first."""
+    """If the caller requests codes, yield the needs and slabs of a search by codes, from most to fewest coordinates."""
     if overrides.get("route") != "codes":
         return
     groups = [overrides["group"]] if "group" in overrides else GROUP_SIZES

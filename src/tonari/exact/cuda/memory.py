@@ -24,9 +24,9 @@ from tonari.exact.cuda.screens.widths import NEAR_BYTES, wider
 from tonari.select.cuda.ordering.order import MERGE_BYTES
 
 SMALL_CHANGE = 64 * MIB  # bytes for flags and sums, and for sizes that the allocator rounds up
-LEAST_BATCH = 128  # queries of the smallest full batch: with fewer, matrix units are partly idle
+LEAST_BATCH = 128  # minimum number of queries in a full batch: with fewer, matrix units are partly idle
 MEMBER_BYTES = 32  # bytes per member of a group while the members are sorted for the CPU
-MOST_POINTS = 2**31 - 1  # most points on one device at once: their row numbers are int32
+MOST_POINTS = 2**31 - 1  # maximum number of points on one device at once, because their row numbers are int32
 LISTED_BYTES = NEAR_BYTES + MEMBER_BYTES  # bytes per listed point, if points are sorted for the CPU
 
 
@@ -111,7 +111,7 @@ class CudaNeeds:
         return self.host_queries or self.several
 
     def held(self, slabs: Slabs) -> int:
-        """Return the number of points that are on the device in packed form and are screened together."""
+        """Return the number of points whose packed copies are on the device at once and are screened together."""
         return slabs.points if slabs.route == "streamed" else self.n
 
     def groups(self, slabs: Slabs) -> int:
@@ -165,7 +165,8 @@ class CudaNeeds:
         comes = self.points_come and slabs.route != "resident"
         buffers = (2 if slabs.points < self.n else 1) * slabs.points * self.d * self.itemsize if comes else 0
         merged = self.merged or slabs.route == "streamed"
-        marks = slabs.queries * (10 + 8 * self.self_join)  # marks, and row numbers of unproved rows and own points
+        # Bytes of the certificates, and of row numbers: of unproved rows, and of the queries' own points.
+        marks = slabs.queries * (10 + 8 * self.self_join)
         lists = MERGE_BYTES + slabs.queries * self._list_bytes() if merged else 0  # to merge the lists of a part
         return SMALL_CHANGE + self.batch_bytes(slabs, batch) + retry + contracting + sampled + buffers + lists + marks
 
@@ -195,7 +196,7 @@ class CudaNeeds:
         return slots if sample_within(self.n, self.width, self.group, usual, slots) is not None else 0
 
     def mirrored_bytes(self, slots: int, batch: int) -> int:
-        """Return the bytes of a graph's lists with `slots` slots per row, and of the sample for its thresholds."""
+        """Return the bytes of a graph's lists with `slots` slots per row, and of the sample that gives thresholds."""
         usual = sample_for(self.n, self.width, self.group, tuning.NOTED_COST)
         sample = None if usual is None else sample_within(self.n, self.width, self.group, usual, slots)
         if sample is None:
@@ -211,7 +212,8 @@ class CudaNeeds:
         row, members = self._batch_row_bytes(slabs), self._members_bytes(slabs)
         room = max(room // (row + members), (room - max(members, tuning.REFINE_SCRATCH_BYTES)) // row)
         tiles = -(-self.m // LEAST_BATCH)
-        if self.form_dim and slabs.route == "host_refine":  # short batches: the CPU is idle during the first one
+        # Batches are short, because the CPU is idle during the first one.
+        if self.form_dim and slabs.route == "host_refine":
             tiles = -(-tiles // tuning.LEAST_BATCHES)
         most = max(1, tuning.MINIMA_BYTES // (4 * self.groups(slabs) * LEAST_BATCH))
         at_once = slabs.route == "resident" and tiles <= tuning.AT_ONCE * most
@@ -221,9 +223,9 @@ class CudaNeeds:
         return max(0, min(wanted, room))
 
     def row_seconds(self, n: int) -> float:
-        """Return the expected seconds for screening, selecting and refining for one query among n points."""
+        """Return the expected seconds to screen n points for one query, and to select and refine its candidates."""
         groups = group_count(n, self.group)
-        if self.gemm:  # two bytes of a packed row take one product and one sum at the rate of float16
+        if self.gemm:  # each two bytes of a packed row take one product and one sum, at the rate of float16
             screen = n * packed_row_bytes(self.screened, self.precisions[0]) / CARD.products
         else:
             screen = 2.0 * n * self.screened / CARD.elements
@@ -232,7 +234,7 @@ class CudaNeeds:
         return screen + 4.0 * groups / CARD.read_minima + refine
 
     def seconds(self, slabs: Slabs) -> float:
-        """Return the expected seconds for all queries and all points of one device, with copies from host memory."""
+        """Return the expected seconds for all queries and points of one device, including copies from host memory."""
         slab = self.held(slabs)
         whole, rest = divmod(self.n, slab)
         work = self.m * (whole * self.row_seconds(slab) + (self.row_seconds(rest) if rest else 0.0))

@@ -1,4 +1,4 @@
-"""The plan of brute force on CUDA: one frozen record of every choice made before a search begins (planning.py)."""
+"""The plan of brute force on CUDA: a frozen record of every choice made before a search begins (planning.py)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.exact.cuda import tuning
 
-PILOT = "pilot"  # value of form_dim: a measurement on a sample shall choose the number of coordinates
+PILOT = "pilot"  # value of `form_dim`: a measurement on a sample chooses the number of coordinates
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,12 +109,12 @@ class CudaPlan(Plan):
 
     @property
     def copies_first(self) -> bool:
-        """Whether a search of unprepared points looks for copies of rows before it packs them."""
+        """Whether a search of unprepared points looks for duplicate rows before it packs the points."""
         return self.subsets and self.seconds >= tuning.COPIES_SECONDS
 
     @property
     def looks_first(self) -> bool:
-        """Whether a search of unprepared points tests them before it packs them.
+        """Whether a search of unprepared points tests the points before it packs them.
 
         It tests for duplicate rows, or for rows that consist of 8-bit integers.
         """

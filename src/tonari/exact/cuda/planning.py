@@ -163,7 +163,7 @@ def rounded(free: int) -> int:
 
 
 def _plan_within(problem: Problem, free: int, overrides: dict[str, Any], *, usual: bool) -> CudaPlan:
-    """Plan a search with a pilot for contractions, if that may save time and fits into memory, else in all dimensions.
+    """Plan a search that may contract rows, if that may save time and fits into memory, else one in all dimensions.
 
     `free` is the number of free bytes on each device; `usual` is True if the caller overrides nothing.
     """
@@ -176,9 +176,10 @@ def _plan_within(problem: Problem, free: int, overrides: dict[str, Any], *, usua
 
 
 def _may_contract(problem: Problem, overrides: dict[str, Any]) -> bool:
-    """Whether a contraction may save more time than its pilot takes."""
+    """Whether a contraction may save more time than the pilot takes, which chooses its number of coordinates."""
     metric = get_metric(problem.metric)
-    narrow = inputs.dtype_of(problem.dtype).kind in "iu"  # bytes are exact in float16, but not as contracted rows
+    # 8-bit integers are exact in float16, but their contracted rows are not
+    narrow = inputs.dtype_of(problem.dtype).kind in "iu"
     screened = (metric.squares or metric.angular) and not narrow and largest_form_dim(problem.d) > 0
     pilot = is_pilot_due(brute_seconds(problem, "", len(problem.devices)))
     n, m = problem.n, problem.m
@@ -249,7 +250,8 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
         point_slab=slabs.points,
         subsets=subsets,
         bytes_first=alone and seconds >= tuning.BYTES_SECONDS and may_be_bytes,
-        bytes_later="split" in needs.precisions and may_be_bytes,  # a copy in float16 takes more room than one in int8
+        # An int8 copy is smaller than the copy for "split", so it fits, too.
+        bytes_later="split" in needs.precisions and may_be_bytes,
         mirrored_slots=slots,
         cuda_graph=captured and batch >= needs.m,
         packed_bytes=needs.packed_bytes(slabs, needs.precisions[0]),
@@ -263,7 +265,7 @@ def _plan_route(problem: Problem, free: int, overrides: dict[str, Any], *, usual
 
 
 def _points_at_home(problem: Problem, needs: CudaNeeds, batch: int, budget: int) -> tuple[int, int]:
-    """Return the number of points for the device that has all of them, and its bytes beyond an equal share.
+    """Return the number of points assigned to the device that has all of them, and the extra bytes that this takes.
 
     Both are 0 if the points do not fit there.
     """

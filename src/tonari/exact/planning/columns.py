@@ -46,8 +46,9 @@ def contracted_widths(d: int) -> list[int]:
 
 def pilot_decides(problem: Problem, given: dict[str, Any]) -> bool:
     """Whether a pilot chooses the number of compared columns when the points are prepared."""
-    # Overrides take precedence over a pilot. Bytes are exact in int8, but not as contracted rows. With a budget, the
-    # number of points that stay packed was computed for all columns.
+    # A pilot decides only without overrides and without a budget: with a budget, the number of points that stay packed
+    # has been computed for all columns. Rows of 8-bit integers have no pilot, because they are exact in int8, but not
+    # as contracted rows.
     floats = inputs.dtype_of(problem.dtype).kind not in "iu"
     products = not get_metric(problem.metric).elementwise
     return not given and problem.memory is None and floats and products and problem.d >= tuning.CONTRACT_FROM * LOOKED

@@ -174,7 +174,7 @@ def _wish(
     columns: tuple[int, int],
     given: dict[str, Any],
 ) -> tuple[Needs, BlockSizes, tuple[int, int]]:
-    """Return the best choices without a memory budget: input of the memory formulas, block sizes, stride and rank.
+    """Return the best choices without a memory budget: :class:`Needs`, block sizes, and a sample's stride and rank.
 
     `parallel` is the number of threads, and the largest number of parts of the points to search in parallel; `columns`
     is (form_dim, look_dim).

@@ -71,7 +71,7 @@ def search_tree(
     Returns
     -------
     Neighbors of shape (m, k)
-        The same bits as the result of :func:`tonari.metrics.reference.brute`.
+        Equal bit by bit to the result of :func:`tonari.metrics.reference.brute`.
     Visits
         Totals over all queries, which are the same for both traversals.
     """

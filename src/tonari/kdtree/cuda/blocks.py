@@ -125,7 +125,7 @@ def _search(
 ) -> Any:
     """Launch the search of a block of queries, and return the lists that it writes: `out`, or new lists.
 
-    The walk sets `far` for queries that it gives up, which brute force must answer.
+    The walk marks in `far` the queries that it gives up, which brute force has to answer.
     """
     plan, device, m, k = asked.plan, tree.rows.device, len(given), min(asked.plan.k, tree.n)
     rows = given.to(tree.rows.dtype).contiguous()

@@ -29,8 +29,8 @@ from tonari.kdtree.cuda.tree import BLOCK, WIDTH, DeviceTree, leaf_of, levels_of
 from tonari.kdtree.plan import TreePlan
 
 SAMPLED = 1 << 17  # points sampled per level, to find each segment's dimension of largest variance; a power of two
-MOST_SAMPLED, LEAST_SAMPLED = 64, 16  # most and fewest points sampled from one segment; powers of two
-MOST_STEP_BITS = 24  # most bits of a step in a sort key: the significand of float32 has as many
+MOST_SAMPLED, LEAST_SAMPLED = 64, 16  # maximum and minimum number of points sampled from one segment; powers of two
+MOST_STEP_BITS = 24  # maximum number of bits of a step in a sort key, as in the significand of float32
 
 
 def build_checked(points: Any, plan: TreePlan, device: Any, first: int) -> DeviceTree | None:

@@ -28,7 +28,7 @@ from tonari.kdtree.cuda.build import build_checked
 from tonari.kdtree.cuda.tree import BLOCK, WIDTH, DeviceTree, device_tree_bytes, leaf_of, levels_of, part_bytes
 from tonari.kdtree.plan import TreePlan
 
-LINE = 256  # bytes per line; the ids, rows and boxes of a tree each take a whole number of lines
+LINE = 256  # bytes per line of the stored trees: the ids, rows and boxes of a tree each take whole lines
 
 
 @dataclass(frozen=True)

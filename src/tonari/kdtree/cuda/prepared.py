@@ -52,7 +52,7 @@ class PreparedTrees:
 def prepare(points: Any, plan: TreePlan, progress: ProgressLike = None) -> PreparedTrees:
     """Build the tree on each of the plan's devices, or the trees of slabs if the plan keeps them in host memory.
 
-    Unless trees of slabs are left to the searches, the host waits until the values of the points have been checked.
+    Unless each search builds the trees of its slabs, the host waits until the values of the points have been checked.
     """
     if plan.point_slab < plan.n:
         return PreparedTrees(points, plan.point_slab, [], keep_trees(points, plan) if plan.kept_bytes else None)

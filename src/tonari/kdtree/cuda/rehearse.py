@@ -1,4 +1,4 @@
-"""The rehearsal of a search with k-d trees on CUDA, which records all kernels that the builds and searches launch."""
+"""Rehearse a search with k-d trees on CUDA, to record all kernels that the builds and searches launch."""
 
 from __future__ import annotations
 

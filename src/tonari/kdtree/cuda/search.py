@@ -17,7 +17,7 @@ from tonari.kdtree.cuda.steps import Steps
 from tonari.kdtree.cuda.tree import BLOCK, MOST_LEVELS, WIDTH, DeviceTree
 from tonari.metrics import get_metric
 
-_MOST_COLUMNS = 32  # most columns of a tree on CUDA
+_MOST_COLUMNS = 32  # maximum number of columns of a tree on CUDA
 LISTS = (32, 64)  # lengths of a kernel's list of nearest points
 
 
@@ -162,7 +162,8 @@ def largest_of(metric: str) -> float:
     (60.0, 29.0)
     """
     record = get_metric(metric)
-    power = 2.0 if record.squares else max(record.power, 2.0)  # 32 terms of twice the magnitude are at most 2^127
+    # A sum of 32 terms, of differences up to twice the magnitude, is at most 2^127.
+    power = 2.0 if record.squares else max(record.power, 2.0)
     return 2.0 ** (math.floor((127 - math.log2(_MOST_COLUMNS)) / power) - 1)
 
 

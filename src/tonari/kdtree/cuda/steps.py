@@ -13,7 +13,7 @@ from tonari.kdtree import tuning
 
 
 class Steps:
-    """Launches on one device, at most two at once: the host waits for the end of one before it begins the next but one.
+    """Launches on one device, of which at most two are in progress: before a third, the host waits for the first.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Steps:
 
     @contextlib.contextmanager
     def launching(self, queries: int) -> Iterator[None]:
-        """Return a context for a launch of `queries` queries; its end waits for the previous launch."""
+        """Return a context for a launch of `queries` queries; at its end, the host waits for the previous launch."""
         clock = self._clock()
         yield
         clock.stop()
@@ -54,7 +54,8 @@ class Steps:
         if seconds < tuning.STEP_SECONDS:
             few = seconds * tuning.STEP_GROWTH < tuning.STEP_SECONDS
             times = tuning.STEP_GROWTH if few else max(2.0, tuning.STEP_SECONDS / seconds)
-            # Sizes are multiples of the first one: kernels are compiled for addresses that are multiples of 16 bytes.
+            # Sizes are multiples of the first one, because kernels are compiled for addresses that are multiples of 16
+            # bytes.
             self._size = max(self._size, int(times * queries) // tuning.FIRST_STEP * tuning.FIRST_STEP)
 
 

@@ -9,7 +9,7 @@ from tonari.cuda.streams import Written
 
 WIDTH = 32  # children per node, one per lane of a warp
 BLOCK = 64  # points per block, which are compared at once, two per lane; a leaf is a whole number of blocks
-MOST_LEVELS = 4  # most levels of boxes, for up to 32**4 leaves
+MOST_LEVELS = 4  # maximum number of levels of boxes, for up to 32**4 leaves
 
 
 @dataclass(frozen=True)

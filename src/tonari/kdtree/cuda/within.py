@@ -151,7 +151,7 @@ def find_in_ball(ball: Ball, bar: Counter, *, sort: bool) -> RadiusNeighbors:
 
 
 def _room(ball: Ball, order: Any, counts: Any) -> int | None:
-    """Return the number of hits that a query gets room for, enough for most; None to count all hits first."""
+    """Return the room per query, in hits, which is enough for most queries; None to count all hits first."""
     m = len(order)
     if m < 2 * tuning.PILOT_QUERIES:
         return None

@@ -125,7 +125,7 @@ class _Asked:
         return self.verb.join([answer, self._brute(here, left, slab)]) if len(left) else answer
 
     def _are_points(self, tree: DeviceTree) -> bool:
-        """Return whether the queries are the points of the tree; it can compare all its points."""
+        """Return whether the queries are the points of the tree, all of which a tree can compare."""
         return self.queries is self.prepared.points and tree.n == self.plan.n
 
     def _left(self, rows: Any, here: slice, tree: DeviceTree) -> Any:

@@ -81,7 +81,7 @@ class _Search:
         self.listed = 0
 
     def pairs(self, rows: Ids, those: QueryRows, means: npt.NDArray[np.float64], *, later: bool = False) -> Pairs:
-        """Return the pairs within the limits of the queries `rows`, and perhaps some beyond, all with exact distances.
+        """Return the pairs within the limits of the queries `rows`, and maybe a few more, all with exact distances.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ class _Search:
         return Pairs(of[order], ids[order], values[order])
 
     def each(self, work: Callable[[Ids, QueryRows], None], progress: ProgressLike) -> None:
-        """Call ``work(rows, queries)`` for consecutive blocks of queries, which are small if they find many points."""
+        """Call ``work(rows, queries)`` for consecutive blocks of queries, small ones if queries find many points."""
         m, n = len(self.queries), len(self.prepared.points)
         begin, size = 0, max(1, min(self.plan.query_block, tuning.PAIRS_HELD // n))
         with Progress(progress, total=m * n, seconds=self.plan.seconds, label="neighbours") as bar:

@@ -17,14 +17,14 @@ from tonari.select.request import Request, Selection
 
 _NO_ROW = 2**31 - 1  # the value of nan_row if the kernels find no NaN
 
-# Shapes and options of selections whose kernels are compiled, or about to be. They are looked up because the context
-# that compiles kernels takes 2 µs to enter.
+# Shapes and options of selections whose kernels are compiled, or are being compiled. For these, the context that
+# compiles kernels is not entered, which would take 2 µs.
 _compiled: set[tuple[Any, ...]] = set()
 emptied_by(_compiled.clear)
 
 
 def select_alone(method: str, request: Request) -> tuple[Selection, int | None]:
-    """Answer a request like :func:`select_on_gpu`, but compile its kernels together; not for requests of a search."""
+    """Answer a request as :func:`select_on_gpu` does, but compile all its kernels at once; not for use by searches."""
     values, options = request.values, (request.options, request.largest, request.sorted, request.check_nan)
     key = (method, values.shape, values.dtype, request.k, request.lengths is None, *options)
     if key in _compiled or request.counters is not None or request.k > LARGEST_NETWORK:  # torch sorts for a larger k

@@ -64,7 +64,7 @@ def shape_for(n: int, k: int, wide: bool) -> Shape | None:
     levels: list[Level] = []
     while width > tile:
         parts = -(-width // tile)
-        # If each part keeps fewer pairs, one more launch may be enough for all that are left.
+        # With fewer pairs per part, a single further launch may be enough for the remaining pairs.
         keep = tile // parts if parts * k <= tile < parts * (k + slack) else k + slack
         levels.append(Level(width, tile, parts, keep))
         width = parts * keep
@@ -106,7 +106,7 @@ def select_in_parts(request: Request, shape: Shape) -> Answer:
 
 
 def _steps(request: Request, shape: Shape, answer: Answer, scratch: Any) -> list[tuple[Launch, tuple[str, ...]]]:
-    """Return the launches for a request, each with the names of its tensors that differ between calls."""
+    """Return the launches for a request, each with the names of the tensors that later calls replace."""
     from tonari.select.cuda.kernels.parts import lists_kernel, part_kernel, parts_answer_kernel
 
     form = FORMATS[request.dtype]
@@ -201,13 +201,13 @@ emptied_by(_KEPT.clear)
 
 
 def _key(values: Any, k: int, largest: bool, sorted: bool) -> tuple[Any, ...]:
-    """Return the key of kept launches: everything that compiled kernels depend on, including the alignment."""
+    """Return the key under which launches are stored: all that compiled kernels depend on, including the alignment."""
     aligned = values.data_ptr() & 15 == 0
     return values.shape, values.stride(), values.dtype, values.device, aligned, k, largest, sorted
 
 
 def repeated(values: Any, k: Any, largest: Any, sorted: Any) -> Selection | None:
-    """Repeat the launches of an earlier selection on CUDA, with NaN last, for new values; None if none matches.
+    """Select from new values by the launches of an earlier selection on CUDA with nan="last"; None if none matches.
 
     The arguments are not checked. Therefore None is also returned unless their types, and the values of k, `largest`
     and `sorted`, equal those of the earlier selection, whose arguments were checked.

@@ -44,7 +44,7 @@ class PreparedSparse:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Request:
-    """What a search among sparse rows looks for: the number or the limit of neighbours, and the points allowed.
+    """A request for a search among sparse rows: the number or the limit of neighbours, and the points allowed.
 
     Attributes
     ----------

@@ -20,7 +20,7 @@ def bits_of(byte):
 
 @triton.jit(do_not_specialize=["longest", "tiles"])
 def listed_values_kernel(
-    # inputs: bytes of queries and points; row numbers of queries, of listed points (-1: none), of queries as points
+    # inputs: bytes of queries and points; row numbers of queries, of listed points (-1: none), and of own points
     queries_ptr, points_ptr, numbers_ptr, ids_ptr, own_ptr,
     # output: float32 (rows, longest), inf where there is no point
     values_ptr,

@@ -1,4 +1,4 @@
-"""Search by the exact values of all pairs, without packed points or a screen: for small searches and few queries.
+"""Search by computing the exact values of all pairs, without packed points or a screen; for small searches.
 
 A search of microseconds is one native call on the caller's thread. Longer searches are divided into calls of a few
 milliseconds for several threads. A call has some queries and all points, or all queries and a slice of the points; the
@@ -54,7 +54,7 @@ def search_directly(
 def search_unchecked(
     queries: Rows, points: Rows, plan: ExactPlan, *, progress: ProgressLike = None
 ) -> Neighbors | None:
-    """Search rows without checking their values first; return None if the search meets a value that is not finite."""
+    """Search rows whose values have not been checked; return None if the search meets a value that is not finite."""
     return _search(queries, points, plan, None, False, progress)
 
 
@@ -69,7 +69,7 @@ def _search(
     started, m, n = time.perf_counter(), len(queries), len(points)
     rows, size = _sizes(m, n, plan, self_ids is None)
     with counting(progress, total=m * n, seconds=plan.seconds, label="neighbours") as bar:
-        if rows >= m and size >= n:  # as in most searches of a few microseconds
+        if rows >= m and size >= n:  # one call is enough, as in most searches of a few microseconds
             found = _call(queries, points, plan, self_ids, checked)
             bar.add(m * n)
         else:
@@ -120,7 +120,7 @@ def _in_calls(
     sizes: tuple[int, int],
     bar: Progress | Silent,
 ) -> Neighbors | None:
-    """Search in several native calls; `sizes` are the numbers (queries, points) of one call."""
+    """Search in several native calls; `sizes` are the numbers of queries and of points in one call."""
     (rows, size), m, n, workers = sizes, len(queries), len(points), Workers(plan.threads)
 
     def call(some: slice, part: slice) -> Neighbors | None:
@@ -132,7 +132,7 @@ def _in_calls(
 
     if size < n:
         parts = cut(n, size)
-        if n - parts[-1].start < size:  # a last slice of fewer than `size` points is joined to the slice before it
+        if n - parts[-1].start < size:  # a last slice of fewer than `size` points becomes part of the slice before it
             parts[-2:] = [slice(parts[-2].start, n)]
         lists = workers.map(lambda part: call(slice(0, m), part), parts)
         finite = [each for each in lists if each is not None]
@@ -143,7 +143,7 @@ def _in_calls(
 
 
 def _sizes(m: int, n: int, plan: ExactPlan, may_slice: bool) -> tuple[int, int]:
-    """Return the numbers (queries, points) of one native call; if queries are few, points are cut into slices."""
+    """Return the numbers of queries and points in one native call; if queries are few, points are cut into slices."""
     work = plan.seconds * plan.threads
     if not worth_sharing(work):
         return m, n

@@ -1,6 +1,6 @@
-"""Radius searches of few pairs, by the exact values of all pairs, without packed points or a screen.
+"""Radius searches of few pairs, which compute the exact values of all pairs, without packed points or a screen.
 
-Preparing points takes at least a tenth of a millisecond, enough for computing some ten thousand exact values.
+Packing points takes at least a tenth of a millisecond, in which some ten thousand exact values can be computed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Unpacked:
         self.points = points
 
     def is_compared(self, plan: ExactPlan) -> bool:
-        """Whether radius searches use exact values alone; always True, because nothing is packed for a screen."""
+        """Whether radius searches compute only exact values; always True, because no points are packed for a screen."""
         return True
 
     def release(self) -> None:
@@ -114,7 +114,7 @@ def quick_count(
 
 
 def _record(rows: int, started: float) -> None:
-    """Add a step to the current record of searches: exact values resolved all rows."""
+    """Record that a search has resolved all its rows by computing exact values."""
     record = current.get()
     if record is not None:
         record.tried("exact values", rows, rows, time.perf_counter() - started)

@@ -3,6 +3,6 @@
 prepared.py      points -> form (centred, scaled, or normalised) -> packed copy in a kernel's layout
 contraction.py   decides whether a form is contracted to few columns
 clusters.py      an order of rows that makes near rows adjacent
-copies.py        finds copies of rows that cannot be in any answer, and are not packed
+copies.py        finds duplicate rows that cannot be in any answer, so that they need not be packed
 codes.py         points that are in memory only as codes
 """

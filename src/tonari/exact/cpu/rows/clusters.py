@@ -28,7 +28,7 @@ class Near(NamedTuple):
     Attributes
     ----------
     places : int64 array of shape (m,)
-        For each query, a position in the order; the points around this position are near the query.
+        For each query, a position in the order; points packed near this position are near the query.
     asked : float32 array of shape (m, columns)
         The sketches of the queries: their coordinates in the few columns that determine the clusters.
     """
@@ -37,7 +37,7 @@ class Near(NamedTuple):
     asked: Sketch
 
     def of(self, rows: slice | npt.NDArray[np.intp]) -> Near:
-        """Return the positions and sketches of some of the queries."""
+        """Return the entries of `places` and `asked` for some of the queries."""
         return Near(self.places[rows], self.asked[rows])
 
 
@@ -84,18 +84,18 @@ class Clusters:
         order: Numbers = np.argsort(found, kind="stable")
         self.order = order if kept is None else kept[order]
         sizes = np.bincount(found, minlength=count)
-        # A query may be nearest to an empty cluster. If the last cluster is empty, its middle would be n, which is no
-        # position.
+        # A query may be nearest to an empty cluster. If this is the last cluster, its middle would be n, which is not a
+        # valid position.
         self.middles: Numbers = np.minimum(np.cumsum(sizes) - (sizes + 1) // 2, n - 1)
         self.sketch = self._by_place(rows, order)
 
     def near(self, queries: npt.NDArray[Any]) -> Near:
-        """Return, for each query, the middle of its nearest cluster and its sketch."""
+        """Return, for each query, the middle position of its nearest cluster, and its coordinates in the form."""
         rows = self._rows(queries)
         return Near(self.middles[self._nearest(rows, self._centres)], rows)
 
     def of_points(self) -> Near:
-        """Return the position of each point in the order, and its sketch."""
+        """Return the position of each point in the order of clusters, and the point's column of `sketch`."""
         return Near(np.arange(len(self.order)), np.ascontiguousarray(self.sketch.T))
 
     def _by_place(self, rows: Sketch, order: Numbers) -> Sketch:
@@ -109,7 +109,7 @@ class Clusters:
         return sketch
 
     def _rows(self, rows: npt.NDArray[Any], kept: Numbers | None = None) -> Sketch:
-        """Return the sketches of rows; a row beyond the screen's range becomes zeros."""
+        """Return the rows' coordinates in the columns that determine clusters; rows beyond the range become zeros."""
         count = len(rows) if kept is None else len(kept)
         out = np.empty((count, self._form.columns), np.float32)
 
@@ -149,7 +149,7 @@ class Clusters:
 
 
 def _chain(centres: Sketch) -> Sketch:
-    """Order the centres so that each is followed by the nearest remaining one."""
+    """Order the centres of clusters so that each centre is followed by the nearest of those that remain."""
     left = centres.copy()
     at = 0
     for place in range(len(left) - 1):

@@ -134,7 +134,7 @@ class CodedPoints(PreparedPoints):
         *,
         looks: bool = True,
     ) -> list[PackedPoints]:
-        """Check and pack slices of the points, in one pass over the rows; or return restored codes."""
+        """Check and pack slices of the points in one pass over the rows, or return codes restored from a file."""
         if self._restored:
             restored, self._restored = self._restored, []
             return restored
@@ -158,7 +158,7 @@ class CodedPoints(PreparedPoints):
         return [packed for packed, _ in found]
 
     def release(self) -> None:
-        """Keep the codes: to make them again, all rows would have to be read."""
+        """Do nothing, although this is called to free memory: making the codes again would take long."""
 
     @property
     def kernel(self) -> str:
@@ -189,13 +189,13 @@ def _is_refused(rows: Rows) -> bool:
 
 
 def _refuse(points: Rows) -> None:
-    """Raise the error for the first row with a refused value; threads may have found a later row first."""
+    """Raise the error for the first row with a refused value, which may precede the row that a thread has found."""
     for part in cut(len(points), tuning.COPIES_TASK):
         inputs.check_held_values(np.ascontiguousarray(points[part]), "points", first=part.start, nonnegative=False)
 
 
 def overrides_of(columns: int | None) -> dict[str, Any]:
-    """Return the fields of a plan for codes of `columns` columns (None: all columns); all codes stay in memory."""
+    """Return the plan's fields for codes of `columns` columns (None: all columns), all of which stay in memory."""
     return {"precisions": (PRECISION,), "resident": True} | ({} if columns is None else {"form_dim": columns})
 
 
@@ -240,7 +240,7 @@ def choose_form(points: Rows, problem: Problem, asked: int | None = None) -> Cod
 
 
 def _sample(points: Rows, step: int) -> Rows:
-    """Copy every step-th row, a few rows at once, because the system also maps the pages around each row."""
+    """Copy every step-th row, a few rows at once: with each row of a mapped file, the system reads pages around it."""
     rows = points[::step]
     sample = np.empty(rows.shape, rows.dtype)
     for part in cut(len(rows), tuning.CODED_READ):
@@ -257,13 +257,13 @@ def _contracted(
         return CodeForm(form, centre, scale, None)
     directions = np.empty((d, columns - 1))
     form.contracted(sample, 1, columns).directions(directions)
-    if directions.any(axis=0).all():  # the sample spans all the directions that were requested
+    if directions.any(axis=0).all():  # the sample spans all directions that the contraction needs
         directions = np.ascontiguousarray(directions @ _turn(columns - 1))
     return CodeForm.of(metric, centre, scale, directions)
 
 
 def _turn(size: int) -> Floats:
-    """Return a random rotation. It evens out the coordinates, because the largest one determines the int8 step."""
+    """Return a random rotation, which evens out the coordinates of a row: the largest one determines the int8 step."""
     draws = generator(0, Purpose.CODES).standard_normal((size, size))
     return np.linalg.qr(draws)[0]
 
@@ -286,7 +286,7 @@ def _fitting(problem: Problem, columns: int) -> int:
 def _seconds(
     sample: Rows, form: _native.Form, wide: _native.Form, widths: list[int], problem: Problem
 ) -> dict[int, float]:
-    """Return the expected seconds per query for codes of each number of columns: those in `widths`, and all."""
+    """Return the expected seconds per query for codes of all columns, and for each number of columns in `widths`."""
     rows, contracted = _screened(sample, form, problem.d), _screened(sample, wide, widths[-1])
     inside = np.isfinite(rows[:, 0])
     rows, contracted = rows[inside], contracted[inside]
@@ -294,7 +294,7 @@ def _seconds(
         return {problem.d: 0.0}
     n, own = problem.n, np.arange(0, len(rows), -(-len(rows) // tuning.PILOT_QUERIES))
     norms = np.linalg.norm(rows, axis=1)
-    # The part of a score that depends on the point alone; for angular metrics it is a constant.
+    # The part of a score that depends only on the point; for angular metrics it is a constant.
     terms = np.zeros(len(rows)) if get_metric(problem.metric).products else norms**2
     farthest = _farthest(sample_scores(rows, own, terms), terms[own], problem)
     found = {}
@@ -303,7 +303,7 @@ def _seconds(
         packed = (
             rows if columns == problem.d else np.column_stack([narrowed[:, :-1] @ _turn(columns - 1), narrowed[:, -1]])
         )
-        apart = np.abs(packed).max(axis=1) / 127 * np.sqrt(columns / 12)  # estimated error of rounding each row
+        apart = np.abs(packed).max(axis=1) / 127 * np.sqrt(columns / 12)  # estimated error from rounding each row
         errors = 2 * (norms[own, None] * apart + apart[own, None] * norms)
         left = float(np.mean(sample_scores(narrowed, own, terms) <= farthest[:, None] + errors)) * n + problem.k
         read = n * packed_row_bytes(columns, PRECISION) / READ_RATE
@@ -312,9 +312,9 @@ def _seconds(
 
 
 def _farthest(scores: Floats, own: Floats, problem: Problem) -> Floats:
-    """Estimate the score of each row's k-th neighbour among all points, from the row's scores with a sample.
+    """Estimate the score of each row's k-th neighbour among all points from its scores with the points of a sample.
 
-    `own` has, for each row, the term of a squared distance that depends on the row alone.
+    `own` is, for each row, the part of a squared distance that depends only on this row.
     """
     size, far = scores.shape[1], tuning.CODED_FAR
     rank = problem.k * size / problem.n

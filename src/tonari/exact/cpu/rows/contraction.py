@@ -1,4 +1,4 @@
-"""Choose the columns that the screen and a look compare, by a pilot if the plan leaves them open.
+"""Choose the columns that the screen and a look compare, by a pilot unless the plan determines them.
 
     contracted   the screen compares contracted rows; its candidates are refined
     a look       comparing contracted rows rules out groups of points for tiles of queries; the screen compares the
@@ -114,7 +114,8 @@ def arrange_points(
         decided("columns", f"all {d}, after a look at {LOOKED}: {costs}")
         return Arrangement(form, d, contracted.narrowed(LOOKED), _clusters(points, contracted, plan, kept))
     decided("columns", f"{columns}{f', after a look at {look}' if look else ''}: {costs}")
-    # Without a look, every point is screened, so an order by clusters only delays single queries.
+    # An order by clusters lets a first comparison in few columns (a look) rule out whole groups of points. Without one,
+    # every point is screened anyway, and the order would only delay single queries.
     clusters = _clusters(points, contracted, plan, kept) if look or plan.active_rows else None
     return Arrangement(contracted.narrowed(columns), columns, contracted.narrowed(look) if look else None, clusters)
 
@@ -139,13 +140,13 @@ def _contracted(points: npt.NDArray[Any], form: _native.Form, columns: int) -> _
 def _clusters(
     points: npt.NDArray[Any], made: _native.Form, plan: ExactPlan, kept: npt.NDArray[np.int64] | None
 ) -> Clusters:
-    """Return clusters of the points, by their first columns in the contracted form `made`."""
+    """Return clusters of the points, computed from the first columns of the contracted form `made`."""
     narrow = made.narrowed(min(CLUSTER_COLUMNS, made.columns))
     return Clusters(points, narrow, plan.kernels["float32"], Workers(plan.threads), kept)
 
 
 class Seen(NamedTuple):
-    """The measurements of a pilot, which compares some points with a sample of all points; averages over these points.
+    """The measurements of a pilot, which compares some rows with a sample of all points. All are means over these rows.
 
     Attributes
     ----------
@@ -170,21 +171,21 @@ class Seen(NamedTuple):
     alone: dict[int, float]
 
     def marked(self, columns: int) -> float:
-        """Return the share of pairs (query tile, point group) that a look at `columns` columns leaves."""
+        """Return the share of pairs (query tile, point group) left after comparing `columns` contracted columns."""
         left = self.left[columns]
         single = tuning.MARKED_SINGLE * min(1.0, tuning.MARKED_PAIRS * left * self.alone[columns])
         return min(1.0, tuning.MARKED_COMMON * left + single)
 
 
 def _rows(form: _native.Form, points: npt.NDArray[Any], step: int, columns: int) -> Floats:
-    """Return every step-th row in the form of the screen, without rows beyond its range."""
+    """Return every step-th row in the form of the screen, but not the rows beyond its range."""
     rows = np.empty((-(-len(points) // step), columns))
     form.screened_rows(points, step, rows)
     return rows[np.isfinite(rows[:, 0])]
 
 
 class InWhole(NamedTuple):
-    """The results of comparing some rows of a sample with the whole sample in all columns.
+    """The results of comparing some rows of a sample, in all columns, with all rows of the sample.
 
     Attributes
     ----------
@@ -208,7 +209,7 @@ class InWhole(NamedTuple):
 
 
 def _in_whole(points: npt.NDArray[Any], form: _native.Form, plan: ExactPlan) -> InWhole | None:
-    """Compare some rows of a sample with the sample in all columns; None if the sample has no k-th neighbours."""
+    """Compare some rows of a sample, in all columns, with all rows of the sample; None if the sample is too small."""
     rows = _rows(form, points, -(-len(points) // SAMPLE_ROWS), plan.d)
     size = len(rows)
     rank = -(-plan.k * size // plan.n)
@@ -263,7 +264,7 @@ def _pilot(points: npt.NDArray[Any], made: _native.Form, whole: InWhole | None, 
 
 
 def sample_scores(rows: Floats, asked: npt.NDArray[np.intp], squares: Floats) -> Floats:
-    """Return the scores of the rows with row numbers `asked` with all rows; infinity for a row with itself."""
+    """Return scores between the rows at positions `asked` and all rows; infinity between a row and itself."""
     found = np.empty((len(rows), len(asked)))
     _native.products(rows, rows[asked], found)
     found *= -2
@@ -273,19 +274,19 @@ def sample_scores(rows: Floats, asked: npt.NDArray[np.intp], squares: Floats) ->
 
 
 def _nearest(rows: Floats, squares: Floats) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Return the positions of some rows in a sample, and the position of the nearest other row of each."""
+    """Choose some rows of a sample; return their positions, and the position of the nearest other row of each."""
     some = np.arange(0, len(rows), tuning.ASKED_ONE_OF)
     return some, sample_scores(rows, some, squares).argmin(axis=1)
 
 
 def narrowed_rows(rows: Floats, columns: int) -> Floats:
-    """Return rows contracted to fewer columns; the length along the omitted directions is added to the residual."""
+    """Contract rows to their first `columns` columns; the length of the omitted part is added to the residual."""
     rest = np.linalg.norm(rows[:, columns - 1 :], axis=1)
     return np.column_stack([rows[:, : columns - 1], rest])
 
 
 def _rounding(rows: Floats, squares: Floats, plan: ExactPlan) -> Any:
-    """Estimate the distance between rows and their rounded copies in the first screen."""
+    """Estimate the rounding error of rows in the first screen: their distance from their rounded copies."""
     first = plan.precisions[0]
     if first == "int8":
         return np.abs(rows).max(axis=1) / 127 * np.sqrt(rows.shape[1] / 12)
@@ -316,7 +317,7 @@ def _look_precision(plan: ExactPlan, precision: str) -> str:
 
 
 def _contracted_seconds(plan: ExactPlan, asked: int, seen: Seen, columns: int, look: int = 0) -> float:
-    """Estimate the seconds that one thread needs to contract all rows, and to search `asked` queries by them."""
+    """Estimate the seconds that one thread needs to contract all rows and to search `asked` contracted queries."""
     precision = usual_precisions(plan.metric, plan.isa, plan.dtype, plan.d, contracted=True)[0]
     pair = _pair_seconds(plan, precision, columns)
     if look:
@@ -326,11 +327,11 @@ def _contracted_seconds(plan: ExactPlan, asked: int, seen: Seen, columns: int, l
 
 
 def _look_seconds(plan: ExactPlan, asked: int, seen: Seen) -> float:
-    """Estimate the seconds that one thread needs to prepare looks, and to search `asked` queries with looks."""
+    """Estimate the seconds of one thread for a search of `asked` queries with looks, and for preparing its rows."""
     if seen.left[LOOKED] > tuning.MOST_LEFT:
         return float("inf")
     part = (LOOKED + tuning.EPILOGUE_COLUMNS) / plan.d + seen.marked(LOOKED)
-    # A screen after a look compares fewer pairs, at the rate of the screen of all pairs.
+    # After a look, the screen compares fewer pairs, each of which takes as long as in a screen of all pairs.
     products = asked * plan.n * plan.d * BRUTE[plan.isa, "gemm"].pair_value
     return _preparing(plan, asked, LOOKED) + _whole_seconds(plan, asked, seen) - (1 - min(1.0, part)) * products
 

@@ -1,4 +1,4 @@
-"""Find copies of rows that no answer can contain, so that a search can leave them out.
+"""Find duplicate rows that no answer can contain, so that a search can leave them out.
 
 Points at equal distances are ordered by row number. An answer therefore contains at most the first k copies of a row,
 or the first k + 1 if the query may be one of them. Leaving out later copies does not change any answer, but it
@@ -45,14 +45,16 @@ def first_copies(
     memory : int
         Bytes that the search would need to prepare all points and to work.
     copied : int
-        Additional bytes per point for a search of a subset: the row numbers of its points, or a copy of its rows.
+        Additional bytes per point that a search of a subset needs for the row numbers of its points, or for a copy of
+        its rows.
     spare : int
-        Free bytes, for the additional bytes of all points of the subset.
+        Free bytes. The additional bytes of the subset must fit into them.
     """
     n, most = plan.n, plan.k + 1
     if n * plan.m < tuning.COPIES_PAIRS or n * _ROW_BYTES > memory:
         return None
-    if plan.m * _share(points) * meeting <= tuning.COPIES_ROW_SECONDS:  # if queries are distributed like points
+    # Assumes that queries are distributed like points.
+    if plan.m * _share(points) * meeting <= tuning.COPIES_ROW_SECONDS:
         return None
     order, copies = _in_runs(points, Workers(plan.threads))
     begins = np.append(np.flatnonzero(copies == 0), n)
@@ -81,7 +83,7 @@ def _share(points: npt.NDArray[Any]) -> float:
 
 
 def _in_runs(points: npt.NDArray[Any], workers: Workers) -> tuple[Numbers, npt.NDArray[np.uint8]]:
-    """Return row numbers, with copies of a row adjacent and ascending, and a mask of rows equal to the one before."""
+    """Sort row numbers so that equal rows are adjacent; also return a mask of rows that equal the row before."""
     n = len(points)
     hashes, copies = np.empty(n, np.uint64), np.empty(n, np.uint8)
 

@@ -26,8 +26,8 @@ _ARRANGED = frozenset(("form", "form_dim", "look", "clusters", "slices", "_whole
 class PreparedPoints:
     """Points and their form, packed for the first precision of the plan as far as memory allows.
 
-    Preparation that takes a millisecond or two is left to the first search that needs it, because searches of few
-    queries may not need it at all.
+    Steps of the preparation that take a millisecond or two are done by the first search that needs them, because
+    searches of few queries may not need them at all.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class PreparedPoints:
                 self.hold(plan.kernels[plan.precisions[0]], rows, Workers(plan.threads), bar)
 
     def __getattr__(self, name: str) -> Any:
-        """Arrange the points when an attribute that depends on their form is used for the first time."""
+        """Arrange the points at the first use of an attribute that depends on their form."""
         if name not in _ARRANGED:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         with self._arranging:
@@ -114,8 +114,8 @@ class PreparedPoints:
             form = _native.Form(plan.metric, *centre_and_scale(self.points, plan.metric))
             made = arrange_points(self.points, form, plan, asked, self.kept)
         self.form, self.form_dim, self.look, self.clusters = made
-        # A pilot may misjudge rows outside its sample, so rows may fall back on all columns, unless the caller chose
-        # the number of columns.
+        # A pilot may misjudge rows outside its sample, so rows may be searched again in all columns, unless the caller
+        # chose the number of columns.
         self._whole_plan = replace(plan, may_contract=False) if made.columns < plan.form_dim else None
         plan = plan.contracted_to(made.columns)
         sides, size = ((0, boundary), (boundary, self.count)), plan.point_chunk
@@ -124,7 +124,7 @@ class PreparedPoints:
 
     @property
     def falls_back(self) -> bool:
-        """Whether rows for which the contraction leaves too many candidates are searched in all columns."""
+        """Whether rows that have too many candidates after a screen of contracted rows are searched in all columns."""
         return self._whole_plan is not None
 
     @property
@@ -138,11 +138,11 @@ class PreparedPoints:
         return None if self.clusters is None else self.clusters.sketch
 
     def is_compared(self, plan: ExactPlan) -> bool:
-        """Whether searches within a radius use exact values alone."""
+        """Whether radius searches compute the exact values of all pairs, without a screen."""
         return plan.direct_within < tuning.WITHIN_PACKED
 
     def planned(self, plan: ExactPlan) -> ExactPlan:
-        """Convert a plan for all columns to a plan for the columns of these points and of their look."""
+        """Convert a plan for all columns to a plan for the columns to which these points are contracted."""
         return plan.contracted_to(self.form_dim, 0 if self.look is None else self.look.columns)
 
     def whole(self) -> PreparedPoints:
@@ -185,7 +185,7 @@ class PreparedPoints:
         *,
         looks: bool = True,
     ) -> list[PackedPoints]:
-        """Return packed copies of slices of the points, for a kernel and, if looks are used, for looks."""
+        """Return slices of the points, packed for a kernel and, if a look precedes the screen, for the look."""
 
         def work(bounds: tuple[int, int]) -> PackedPoints:
             workers.check()
@@ -204,7 +204,7 @@ class PreparedPoints:
         return kernels.index(kernel) if plan.finer_resident and kernel in kernels else 0
 
     def resident(self, kernel: str) -> list[PackedPoints]:
-        """Return the leading slices that are packed for `kernel`."""
+        """Return the slices of points that are packed for `kernel`: the first ones, or all."""
         packed = self._held
         return packed[1] if kernel == packed[0] else []
 
@@ -214,19 +214,19 @@ class PreparedPoints:
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of all packed copies."""
+        """Bytes of all copies of the points that are packed at present."""
         return self.packed_bytes + (0 if self._whole is None else self._whole.held_bytes)
 
     @property
     def packed_bytes(self) -> int:
-        """Bytes of the packed copy, and of the order and the sketch of its points."""
+        """Bytes of one packed copy of all points, of their order, and of the coordinates by which they were ordered."""
         made = self.__dict__.get("clusters")
         clusters = 0 if made is None else made.order.nbytes + made.sketch.nbytes
         return clusters + sum(part.nbytes for part in self._held[1])
 
 
 def centre_and_scale(points: npt.NDArray[Any], metric: str) -> tuple[list[float], float]:
-    """Choose, by a sample of points, the centre that is subtracted from rows and the scale that multiplies them."""
+    """Choose, from a sample of points, the centre to subtract from rows and the scale by which they are multiplied."""
     n, d = points.shape
     step = -(-n // min(tuning.CENTRED_ROWS, max(1, tuning.CENTRED_VALUES // d)))
     zeros = [0.0] * d
@@ -244,7 +244,7 @@ def centre_and_scale(points: npt.NDArray[Any], metric: str) -> tuple[list[float]
 
 
 def _power_of_two_below_inverse(magnitude: float, degree: float) -> float:
-    """Return the power of two that scales `magnitude` into [1/2, 1); scaling by it is exact.
+    """Return the power of two that scales `magnitude` into [1/2, 1). Multiplying by a power of two is exact.
 
     The factor between values and scores is scale^degree, which is also a power of two, from 2^-1000 to 2^1000. If the
     degree is not a whole number, the scale is a power of four, and scaled magnitudes are at least 1/4.

@@ -55,14 +55,13 @@ class BytePoints(DevicePoints):
         return bool(worst == 0 and lowest > -1e29)
 
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
-        """Return a search for these queries, in int8 if they also are 8-bit integers; may wait for the device."""
+        """Return a search for these queries: in int8 if they are 8-bit integers, too. May wait for the device."""
         if self._holds(queries):
             return ByteSearch(queries, self, in_int8(plan))
-        self.copies.forget("int8")  # the plan has no room for an int8 copy next to the usual copies
+        self.copies.forget("int8")  # the plan has no memory for an int8 copy in addition to the usual copies
         return Search(queries, self, plan)
 
     def without_data(self) -> BytePoints:
-        """Return a substitute that has the shapes of these points but no data (device "meta"), for a rehearsal."""
         return BytePoints(without_data(self.points), self.metric, self.form.without_data(), self.shift)
 
     def _holds(self, queries: Any) -> bool:
@@ -71,14 +70,14 @@ class BytePoints(DevicePoints):
 
 
 class ByteSearch(Search):
-    """A search in int8 for queries and points that are integers of one byte: the state that its batches share."""
+    """The state of a search in int8, for queries and points that are 8-bit integers; all its batches share it."""
 
     prepared: BytePoints
 
     def refined_rows(self, queries: Any, first: int | None) -> tuple[Any, Any]:
-        """Return the queries and points to compute exact values from: for a graph, the packed int8 rows.
+        """Return the rows to compute exact values from: for a graph, the packed int8 rows, the fastest to read.
 
-        Differences of int8 rows equal differences of the original rows, and int8 rows take the least time to read.
+        Differences of int8 rows equal differences of the original rows.
         """
         if first is None or not self.is_graph:
             return super().refined_rows(queries, first)
@@ -87,11 +86,11 @@ class ByteSearch(Search):
 
 
 def byte_points(queries: Any, points: Any, plan: CudaPlan) -> BytePoints | None:
-    """Prepare points for a search of these queries in int8; None if an element is not an integer of one byte.
+    """Prepare points for a search of these queries in int8; None if an element is not an 8-bit integer.
 
-    Queries are checked before any point is packed. If a query turned out not to be bytes after that, the work would be
-    lost: a million points would have to be packed again in float16, which takes half as long as the search. Waits for
-    the device.
+    Queries are checked before any point is packed. If a query with other values were found after that, the work would
+    be lost: a million points would have to be packed again in float16, which takes half as long as the search. Waits
+    for the device.
 
     Parameters
     ----------
@@ -105,7 +104,7 @@ def byte_points(queries: Any, points: Any, plan: CudaPlan) -> BytePoints | None:
 
 
 def shift_of_both(queries: Any, points: Any) -> int | None:
-    """Return an integer whose subtraction brings all elements into the range of int8; None if a sample rules it out.
+    """Return an integer whose subtraction brings all elements into the range of int8; None if there is none.
 
     Waits for the device, and launches no kernel that has to be compiled.
     """
@@ -117,7 +116,7 @@ def shift_of_both(queries: Any, points: Any) -> int | None:
 
 
 def shifted_points(points: Any, plan: CudaPlan, shift: int, asked: Any = None) -> BytePoints:
-    """Prepare points for a search in int8, by a shift from :func:`shifts_of`; the caller must check ``is_usable``."""
+    """Prepare points for a search in int8 with a shift from :func:`shifts_of`; the caller must check ``is_usable``."""
     return BytePoints(points, plan.metric, shifted_form(plan.metric, plan.d, shift, points.device), shift, asked)
 
 
@@ -136,7 +135,7 @@ def in_int8(plan: CudaPlan) -> CudaPlan:
 
 
 class AsBytes(Attempt):
-    """Search all unproved rows in int8, which proves most of them."""
+    """Search all unproved rows in int8, where nearly all answers can be certified as exact."""
 
     name = "as bytes"
     when = f"if all elements are integers of one byte, and at least {tuning.AS_BYTES_PRODUCTS} products are left"

@@ -36,7 +36,8 @@ def compare_few(
 
     device = points.device
     parts = -(-group_count(len(points), group) // columns)
-    numbers = numbers_from(0, parts * columns, device, torch.int32)  # numbers beyond the last group: empty groups
+    # Numbers after the last group stand for empty groups.
+    numbers = numbers_from(0, parts * columns, device, torch.int32)
     found = []
     block = max(1, tuning.COMPARED_ENTRIES // (parts * k))
     for here in to_visit(cut(len(queries), block), device):
@@ -51,7 +52,8 @@ def compare_few(
             own=None if own is None else each_repeated(own[here], parts),
             double=double,
         )
-        if device.type == "meta":  # a rehearsal, which needs only the launches; imports for the rest would take seconds
+        # In a rehearsal, only the launches matter; importing modules for the rest would take seconds.
+        if device.type == "meta":
             found.append((distances[:rows], indices[:rows]))
             continue
         # Order by value, and by index where values are equal; missing neighbours come last.

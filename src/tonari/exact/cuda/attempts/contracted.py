@@ -62,7 +62,7 @@ class ContractedPoints:
         self.flags = new_flags(points.device)
         self.rows: ContractedRows = contract(points, by, self.flags)
         errors = self.rows.errors
-        # In a rehearsal, torch's amax would first import modules, which takes long.
+        # A rehearsal avoids torch's amax, because its first use imports modules for a long time.
         self.farthest = errors[:1] if errors.device.type == "meta" else errors.amax()[None]
         self.fitted: dict[int, Fitted] = {}
         self._full = full
@@ -88,7 +88,6 @@ class ContractedPoints:
         return ContractedSearch(queries, self, plan)
 
     def without_data(self) -> ContractedPoints:
-        """Return a substitute that has the shapes of these points but no data (device "meta"), for a rehearsal."""
         form = self.form.without_data()
         tensors = {name: without_data(getattr(self.by, name)) for name in ("directions", "origin", "stretch")}
         twin = ContractedPoints(without_data(self.points), form, Contraction(form, **tensors))
@@ -96,7 +95,7 @@ class ContractedPoints:
         return twin
 
     def in_all_dimensions(self, plan: CudaPlan) -> DevicePoints:
-        """Return the points with packed copies in all dimensions, which are kept for later calls."""
+        """Return the points with packed copies in all dimensions; they are made once and kept for later calls."""
         self._full = self._full or DevicePoints(self.points, plan.metric, plan.precisions[0])
         return self._full
 
@@ -122,7 +121,7 @@ def contracted_points(points: Any, plan: CudaPlan, *, beside: DevicePoints | Non
     """
     columns = plan.d
     if isinstance(beside, BytePoints):
-        columns = -(-plan.d // 2)  # this many columns of float16 take as long as d columns of int8
+        columns = -(-plan.d // 2)  # number of float16 columns that take as long as d columns of int8
         if plan.form_dim == PILOT and not is_pilot_due(plan.m * plan.n * brute_pair_seconds(columns)):
             return None
     form = make_form(points, plan.metric)
@@ -144,7 +143,7 @@ def contracted_points(points: Any, plan: CudaPlan, *, beside: DevicePoints | Non
 
 
 class ContractedSearch(Search):
-    """A search that screens contracted points: the state that its batches share."""
+    """The state of a search that screens contracted points; all its batches share it."""
 
     prepared: ContractedPoints
 
@@ -161,16 +160,15 @@ class ContractedSearch(Search):
         return self.contracted.screener.query_batch
 
     def first_attempt(self) -> None:
-        """Return None: searches among subsets of the points compare all dimensions, for which no sample was chosen."""
+        """Return None: searches among subsets of the points compare all dimensions, for which no sample exists."""
 
     @property
     def least_fitted(self) -> int:
-        """The smallest number of queries for which the width (groups refined per row) is fitted."""
         return self.plan.m + 1 if self.plan.k in self.prepared.fitted else tuning.FITTED_ROWS
 
     @property
     def again_cost(self) -> float:
-        """The time of searching a row again, in units of the time of refining the row once.
+        """The time to search a row again, relative to the time to refine its groups once.
 
         The cost is high because refining a group without a candidate is cheap here, and because a short search has to
         wait for each row that is not certified as exact at first.
@@ -180,8 +178,8 @@ class ContractedSearch(Search):
     def fit_width(self, own: Any) -> Search:
         """Double the width (groups refined per row) until nearly all of the first rows are certified as exact.
 
-        The width is kept for later searches. If even the largest width proves few rows, this search and all later ones
-        compare all dimensions.
+        The width is kept for later searches. If few rows can be certified even with the largest width, this search and
+        all later ones compare all dimensions.
         """
         super().fit_width(own)
         self.prepared.fitted[self.plan.k] = Fitted(self.width, self.unproved)
@@ -203,7 +201,6 @@ class ContractedSearch(Search):
         return self._refine(queries, members.numbers), proved.to(torch.uint8)
 
     def begin_mirror(self) -> None:
-        """From now on, compute each product of two rows of a graph once and use it for both rows, if that is faster."""
         if self.is_graph:
             self.contracted.screener.begin_mirror(self.width, self.plan.precisions[0], self._pack_own)
 
@@ -242,7 +239,7 @@ class ContractedSearch(Search):
         return found
 
     def _begin_rest(self, precision: str) -> Again:
-        """Return a function that searches rows in all dimensions. The first call of this method packs the points."""
+        """Return a function that searches rows in all dimensions; the first call packs the points in all dimensions."""
         if self._rest is None:
             full = DevicePoints(self.prepared.points, self.plan.metric, self.plan.precisions[0])
             self._rest = Search(self.queries, full, self.plan)

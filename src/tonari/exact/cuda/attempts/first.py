@@ -49,17 +49,17 @@ from tonari.metrics import get_metric
 
 
 class Searchable(Prepared, Protocol):
-    """The interface of prepared points on one GPU, which choose the kind of search for given queries."""
+    """The interface of prepared points on one GPU. They decide how queries are searched: for example, in int8."""
 
     @property
     def copies(self) -> PackedCopies:
-        """The packed copies; copies at other precisions are made when rows are retried."""
+        """The packed copies of the points; copies at other precisions are made when rows are retried."""
 
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
         """Return a search for these queries by a plan."""
 
     def without_data(self) -> Searchable:
-        """Return a substitute that has the shapes of these points but no data (device "meta"), for a rehearsal."""
+        """Return points of the same shapes without data (on the device "meta"), to rehearse a search."""
 
     def in_all_dimensions(self, plan: CudaPlan) -> DevicePoints:
         """Return the points with packed copies in all dimensions."""
@@ -99,23 +99,20 @@ class DevicePoints:
         self._like, self._has_own_form = like, form is None
 
     def begin(self, queries: Any, plan: CudaPlan) -> Search:
-        """Return a search for these queries in all dimensions."""
         search = Search(queries, self, plan)
         search.screener.like = self._like
         return search
 
     def without_data(self) -> DevicePoints:
-        """Return a substitute that has the shapes of these points but no data (device "meta"), for a rehearsal."""
         form = None if self._has_own_form else self.form.without_data()
         return DevicePoints(without_data(self.points), self.metric, self.precision, form, self._like)
 
     def in_all_dimensions(self, plan: CudaPlan) -> DevicePoints:
-        """Return these points, which have packed copies in all dimensions."""
         return self
 
 
 class Search:
-    """A search for queries among prepared points on one GPU: the state that its batches share."""
+    """The state of a search for queries among prepared points on one GPU; all its batches share it."""
 
     def __init__(self, queries: Any, prepared: Searchable, plan: CudaPlan) -> None:
         import torch
@@ -126,8 +123,8 @@ class Search:
         self.flags = new_flags(prepared.points.device)
         self.screener = Screener(prepared, plan)
         self.width = self.least_width = plan.width
-        self.unproved = 0.0  # share of the pilot's rows that the fitted width left unproved
-        self.left_before = 0  # number of rows that the last search by an equal plan had to retry
+        self.unproved = 0.0  # share of the first rows, on which the width was fitted, that are not certified as exact
+        self.left_before = 0  # number of rows that the last search by an equal plan had to search again
         self._after_screen: Callable[[], None] = nothing
 
     @property
@@ -168,8 +165,8 @@ class Search:
         return tuning.PILOT_BATCHES * self.plan.query_batch
 
     def fit_width(self, own: Any) -> Search:
-        """Fit the width (groups refined per row) to the first rows, and return the search that continues with it."""
-        if self.queries.device.type == "meta":  # a rehearsal has no data by which to compare widths
+        """Fit the width (groups refined per row) to the first rows, and return the search to continue with."""
+        if self.queries.device.type == "meta":  # a rehearsal has no data, so widths cannot be compared
             self.pilot(own)
             return self
 
@@ -218,7 +215,7 @@ class Search:
         return self.first_batch(self.queries[rows], ids)[1]
 
     def first_batch(self, queries: Any, own: Any, first: int | None = None) -> tuple[Neighbors, Any]:
-        """Search a batch of rows for the first time; for the arguments see :meth:`batch`."""
+        """Search a batch of rows for the first time; see :meth:`batch` for the arguments."""
         if self.plan.few and own is None:
             return search_few(queries, self.prepared, self.plan, self.flags, first=first or 0)
         return self.batch(queries, own, self.plan.precisions[0], self.width, self.sample, first)
@@ -226,7 +223,7 @@ class Search:
     def batch(
         self, queries: Any, own: Any, precision: str, width: int, sample: Sample | None, first: int | None = None
     ) -> tuple[Neighbors, Any]:
-        """Search a batch once; `first`, the row number of its first query, is for flags and for the screen of a graph.
+        """Search a batch once. `first` is the row number of its first query, for flags and for the screen of a graph.
 
         Returns
         -------
@@ -255,7 +252,7 @@ class Search:
         return found, proved
 
     def refined_rows(self, queries: Any, first: int | None) -> tuple[Any, Any]:
-        """Return queries and points, in forms that give the exact values of the original rows and are fast to read.
+        """Return forms of queries and points that give the exact values of the original rows, but are fast to read.
 
         `first` is the row number of the first query.
         """
@@ -274,7 +271,7 @@ class Search:
         return tuning.STRAGGLERS if 1 <= self.unproved * len(self.queries) <= tuning.STRAGGLERS // 2 else 0
 
     def filled(self, rows: Any) -> Any:
-        """Return the row numbers for the first retry, from those of the unproved rows.
+        """Return the row numbers for the first retry: those of the unproved rows, some repeated if they are few.
 
         A long search retries at least RETRIED rows: if fewer are unproved, some are repeated.
         """
@@ -310,7 +307,7 @@ class Search:
 
     @property
     def most_refined(self) -> int:
-        """The number of points that a retry refines per row."""
+        """The number of points whose exact values a retry computes for each row."""
         return wider(self.plan.d) * self.width * self.plan.group
 
     def are_few(self, rows: int) -> bool:
@@ -319,15 +316,15 @@ class Search:
         return rows == 0 or rows * n * (d + tuning.OF_PAIR) <= tuning.OF_ATTEMPT
 
     def compare(self, queries: Any, own: Any) -> Neighbors:
-        """Return the neighbours of some rows, computing their exact values with all points."""
+        """Return the neighbours of a few rows, computing the exact values of all points."""
         plan, points = self.plan, self.prepared.points
         facts: dict[str, Any] = {"metric": plan.metric, "own": own, "double": self.double}
         groups = group_count(len(points), plan.group)
         if not self.are_few(len(queries)):
-            # The memory planned for the minima of a batch is free now.
+            # The memory that the plan reserves for the minima of a batch is free now.
             scratch = max(tuning.LEAST_SCRATCH, 4 * plan.query_batch * groups)
             return Neighbors(*refine_all(queries, points, plan.k, scratch_bytes=scratch, **facts))
-        # The group size and number of groups of a first attempt, so that its compiled kernels are used again.
+        # The group size and the number of groups of the first attempt, so that its compiled kernels can be used.
         group, columns = plan.group, min(self.width, groups)
         if self.sample is not None:
             group, columns = LEAST_GROUP, listed_room(self.width)

@@ -1,4 +1,4 @@
-"""Process rows in batches; if the device runs out of memory, free memory of earlier searches, or halve the batch."""
+"""Process rows in batches. If the device runs out of memory, free what earlier searches kept, or halve the batch."""
 
 from __future__ import annotations
 
@@ -49,5 +49,5 @@ def in_batches(count: int, size: int, work: Callable[[slice], None], *, planned:
 
 
 def _in_short(error: Exception) -> str:
-    """Return torch's message about requested and free memory without its advice."""
+    """Return what torch's message says about requested and free memory, without its advice."""
     return ". ".join(str(error).split(". ")[:3]).rstrip(".") + "."

@@ -6,12 +6,12 @@ whose answers are not certified as exact, are searched again by the attempts tha
 
 A level is a retry with more groups or a higher precision; it takes tens of ms for 10,000 unproved rows among a million
 points. The search of neighbourhoods (retries/nearby.py), which compares rows only with nearby points, takes 2 to 3 ms
-of host time per neighbourhood, and a few ms per round for the distances of all points from the centres of
-neighbourhoods. It runs before the levels if it saves more time in the screen than it takes. Otherwise the levels run
-first, unless a sample shows that they cannot prove most rows.
+of host time per neighbourhood. Computing the distances of all points from the centres of neighbourhoods takes a few
+more ms. It runs before the levels if it saves more time in the screen than it takes. Otherwise the levels run first,
+unless a sample shows that they cannot prove most rows.
 
-As soon as exact values of the unproved rows and all points take no longer than one more attempt, these values are
-computed.
+As soon as computing the exact values of all points for the unproved rows takes no longer than one more attempt, these
+values are computed.
 """
 
 from __future__ import annotations
@@ -143,10 +143,11 @@ def begin_on_device(
             search.levels()[0].begin()(queries[rows], None if own is None else own[rows])
         return Begun(answer.found, lambda: True, lambda: (answer.found, report))
     in_batches(m, batch, work, planned=plan.total_bytes)
-    search.call_after_screen()  # a search for a few queries has no screen that would call it
+    search.call_after_screen()  # a search for a few queries has no screen after which the function would be called
     found, proved = answer.found, answer.proved
     left = Unproved(search, own, found, proved, report, search_all)
-    if m < search.least_fitted:  # no pilot has estimated the number of unproved rows
+    # No rows have been searched to fit the width, so the number of unproved rows is not estimated yet.
+    if m < search.least_fitted:
         search.left_before = _left.get(plan, 0)
     ahead = search.stragglers
     at_first = proved.sum()[None] if ahead else None
@@ -189,9 +190,9 @@ def begin_on_device(
 
 
 def _remember(search: Search, plan: CudaPlan, left: int) -> None:
-    """Remember the number of rows that the first attempt did not prove, for the next search by an equal plan.
+    """Remember the number of rows that the first attempt left unproved, for the next search by an equal plan.
 
-    Forget it if the rows are few: they are compared with all points, without a level.
+    A small number is forgotten, because so few rows are compared with all points instead of being retried.
     """
     if not left or search.are_few(left):
         _left.pop(plan, None)
@@ -202,7 +203,7 @@ def _remember(search: Search, plan: CudaPlan, left: int) -> None:
 
 
 def search_all(queries: Any, prepared: Searchable, plan: CudaPlan, own: Any) -> tuple[Neighbors, Report]:
-    """Search the unproved rows of another search separately; see :func:`search_on_device`."""
+    """Search unproved rows separately, for example among a subset of the points; see :func:`search_on_device`."""
     with trail.part("searches of rows that were left", len(queries)):
         return search_on_device(queries, prepared, plan, own=own)
 
@@ -229,7 +230,7 @@ def attempt(queries: Any, prepared: DevicePoints, plan: CudaPlan, *, own: Any = 
 def attempt_again(
     queries: Any, prepared: DevicePoints, plan: CudaPlan, found: Neighbors, proved: Any, rows: int, *, own: Any = None
 ) -> Any:
-    """Search `rows` rows of an :func:`attempt` again with more groups per row: first those not certified as exact.
+    """Search `rows` rows of an :func:`attempt` again with more groups per row, unproved rows first.
 
     Writes the answers that are now certified to `found` and `proved`; does not wait for the device.
 
@@ -287,10 +288,7 @@ BEFORE_WAITING: tuple[Attempt, ...] = (Ahead(),)
 
 
 def make_attempts(left: Unproved, attempts: Sequence[Attempt]) -> None:
-    """Search the rows not yet certified as exact by one attempt after another; skip those not worth their time.
-
-    Attempts are run only by this function.
-    """
+    """Search the rows not yet certified as exact by one attempt after another; skip those not worth their time."""
     for attempt, following in itertools.zip_longest(attempts, attempts[1:]):
         if left.is_done:
             return
@@ -331,7 +329,7 @@ def _wait(pending: deque[tuple[Any, int]], bar: Counter | None) -> None:
 
 
 class _Answer:
-    """Collects the neighbours of all batches, and a mark for each proved row; a single batch is not copied."""
+    """Collects the neighbours and certificates of all batches. The result of a single batch is not copied."""
 
     def __init__(self, m: int) -> None:
         self.m = m

@@ -1,4 +1,4 @@
-"""A level: a way to search again the rows that an attempt has not proved."""
+"""A level: a way to search again the rows whose answers are not yet certified as exact."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from tonari.core.results.neighbors import Neighbors
 
-# Takes queries and the row numbers of their own points (or None); returns neighbours, and for each query 1 if its row
-# is proved, else 0.
+# Takes queries and the row number of each query's own point (or None). Returns the neighbours, and for each query 1 if
+# its answer is certified as exact, else 0.
 Again: TypeAlias = Callable[[Any, Any], tuple[Neighbors, Any]]
 
 

@@ -1,9 +1,9 @@
 """Rehearse a whole search: compile in advance the kernels that its plan will launch (cuda/compiling/rehearsal.py).
 
 A rehearsal runs the code of the search with tensors on the device "meta", which have no data. It prepares points, and
-searches them once in each way that depends on sizes alone. It omits the choice of a contraction, which depends on the
-data. It also omits attempts at unproved rows (not yet certified as exact): these attempts are rehearsed when the number
-of unproved rows is known (attempts/retries/attempt.py).
+runs each step of a search that depends only on the sizes of arrays. It omits the choice of a contraction, which depends
+on the data. It also omits attempts at unproved rows (not yet certified as exact): these attempts are rehearsed when the
+number of unproved rows is known (attempts/retries/attempt.py).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def can_rehearse(plan: CudaPlan) -> bool:
 
 
 def rehearse_preparation(plan: CudaPlan) -> None:
-    """Prepare points without data by a plan, to find the kernels of the preparation."""
+    """Prepare points without data by a plan, to find the kernels that the preparation launches."""
     if plan.route == "resident":
         n, _ = _shares(plan)
         prepare_points(_rows(n, plan.d, plan.dtype), plan_for_part(plan, n, 1, plan.devices[0]))
@@ -47,7 +47,7 @@ def rehearse_search(
     prepared: Searchable | None = None,
     shift: int | None = None,
 ) -> None:
-    """Run a search on tensors without data, once in each way that depends on sizes alone, to find its kernels.
+    """Run the steps of a search that depend only on sizes, on tensors without data, to find the kernels to compile.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def rehearse_search(
             held = shifted_points(_rows(points, plan.d, plan.dtype), part, shift)
         else:
             held = prepare_points(_rows(points, plan.d, plan.dtype), part)
-        if self_join and rows == points:  # a search without copies has fewer points and queries
+        if self_join and rows == points:  # a search that leaves out copies of points also has fewer queries
             rows, queries = len(held.points), held.points
         else:
             queries = _rows(rows, plan.d, query_dtype)
@@ -87,7 +87,7 @@ def rehearse_search(
 
 
 def _shares(plan: CudaPlan) -> tuple[int, int]:
-    """Return the largest number of points, and of queries, on one device."""
+    """Return the largest number of points on one device, and the largest number of queries on one device."""
     devices = len(plan.devices)
     return (plan.n, share(plan.m, devices)) if plan.shard == "queries" else (share(plan.n, devices), plan.m)
 

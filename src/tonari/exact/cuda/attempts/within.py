@@ -50,7 +50,7 @@ from tonari.exact.cuda.screens.elementwise import screen_parts
 from tonari.metrics import get_metric
 from tonari.select.cuda.ordering.ragged import order_lists
 
-MOST_POINTS = 250_000_000  # for matrix products: with more points, positions in the lists of 256 rows exceed int32
+MOST_POINTS = 250_000_000  # most points for products: with more, positions in the lists of 256 rows would exceed int32
 
 
 class WithinSearch:
@@ -95,7 +95,7 @@ class WithinSearch:
         first = place.first_query - place.first_point
         are_points = place.self_join and 0 <= first <= len(prepared.points) - len(queries)
         self._rows, self._points = queries, prepared.points
-        if in_bytes is not None and are_points:  # packed rows have the differences of the original rows
+        if in_bytes is not None and are_points:  # differences of packed rows equal differences of the original rows
             self._points = in_bytes.copies.packed("int8").values[: len(prepared.points), : plan.d]
             self._rows = self._points[first : first + len(queries)]
         self.flags = new_flags(prepared.points.device)
@@ -168,7 +168,7 @@ class WithinSearch:
         """Return the points within the limits of some queries, as lists, or only their counts."""
         import torch
 
-        if self._begin(rows) >= len(self.prepared.points):  # no point comes after the queries
+        if self._begin(rows) >= len(self.prepared.points):  # pairs are searched, and no point follows these queries
             return self._none(rows.stop - rows.start)
         pieces = self._by_minima(rows) if self.elementwise else self._by_lists(rows)
         counts = pieces[0][1].counts
@@ -212,7 +212,7 @@ class WithinSearch:
         return packed.part(begin, packed.n - begin) if begin else packed
 
     def _by_minima(self, rows: slice) -> list[tuple[Any, Hits]]:
-        """Find the points within the limits of some queries by the minima of all groups, for an elementwise metric."""
+        """Find the points within the limits of some queries from all groups' minima, for an elementwise metric."""
         precision, begin = self.plan.precisions[0], self._begin(rows)
         packed = pack_queries(self.queries[rows], self.prepared.form, precision, self.flags, first=rows.start)
         thresholds = thresholds_for(packed, self.prepared.form, self.limits[rows])
@@ -221,7 +221,7 @@ class WithinSearch:
         return [(None, self._refine(rows, begin, blocks))]
 
     def _by_lists(self, rows: slice) -> list[tuple[Any, Hits]]:
-        """Find the points within the limits of some queries by lists, for a metric of products.
+        """Find the points within the limits of some queries from lists of groups, for a metric of products.
 
         Return (positions, hits) pairs. The first pair is for all queries (positions None), but without points for
         queries that are screened again; each further pair is for some of these queries.
@@ -241,7 +241,8 @@ class WithinSearch:
         if usual:
             self.capacity = min(usual[0] + 1, self.all_listed)
         elif too_short > tuning.WITHIN_TOO_SHORT * len(listed):
-            most = max(self.capacity, self.list_bytes // (16 * len(listed)))  # slots per row in the reserved bytes
+            # Slots per row that fit into the bytes reserved for lists.
+            most = max(self.capacity, self.list_bytes // (16 * len(listed)))
             self.capacity = min(2 * self.capacity, most, self.all_listed)
         if too_short + too_many:
             lists.counts.masked_fill_((short | hard)[:, None], 0)
@@ -282,7 +283,7 @@ class WithinSearch:
     def _refine(self, rows: Any, begin: int, blocks: Blocks) -> Hits:
         """Return the points in some blocks that are within the limits of queries.
 
-        `rows` is a slice of the queries, or their positions. Blocks count points from point `begin` on."""
+        `rows` is a slice of the queries, or their positions. Row numbers in `blocks` count from point `begin`."""
         own = None if self.own is None else self.own[rows]
         hits = refine_within(
             self._rows[rows],

@@ -66,7 +66,7 @@ def thresholds_for(packed: PackedQueries, form: DeviceForm, limits: Any) -> Any:
 
 
 def blocks_of_lists(lists: Lists, size: int) -> Blocks:
-    """Return the parts that lists mark as near, in blocks of `size` parts; all lists must be complete."""
+    """Return the parts that complete lists mark as near, in blocks of `size` parts."""
     from tonari.exact.cuda.kernels.refine.within import listed_parts_kernel
 
     rows, segments = lists.counts.shape
@@ -84,7 +84,7 @@ def blocks_of_lists(lists: Lists, size: int) -> Blocks:
 
 
 def blocks_of_minima(minima: Any, thresholds: Any, size: int) -> Blocks:
-    """Return the groups whose minimum is at or below the row's threshold, in blocks of `size`."""
+    """Return the groups whose minimum is at or below the row's threshold, in blocks of `size` groups."""
     from tonari.exact.cuda.kernels.refine.within import lowest_parts_kernel
 
     rows, groups = minima.shape

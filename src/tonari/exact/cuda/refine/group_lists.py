@@ -70,7 +70,7 @@ class Lowest(NamedTuple):
     group: int
 
     def lowest(self, width: int) -> tuple[Any, Any]:
-        """Return the first `width` groups of each row, and a lower bound on the scores of all other groups.
+        """Return each row's `width` groups with the smallest minima, and a lower bound on the scores of all others.
 
         The bound is None if there are no other groups.
         """
@@ -83,7 +83,7 @@ class Lowest(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """Lists of the groups whose minimum is at or below each row's threshold, in parts of LEAST_GROUP points.
+    """Lists of each row's groups with a minimum at or below its threshold; parts of LEAST_GROUP points are marked.
 
     Attributes
     ----------
@@ -95,11 +95,11 @@ class Listed(NamedTuple):
 
     @property
     def group(self) -> int:
-        """Points of a part."""
+        """The number of points in a part of a group."""
         return LEAST_GROUP
 
     def lowest(self, width: int) -> tuple[Any, Any]:
-        """Return the marked parts of each row's `width` lowest groups, and a lower bound on scores of other parts."""
+        """Return the marked parts of each row's `width` groups with the lowest minima; bound the scores of others."""
         return choose_groups(self.lists, self.thresholds, width, listed_room(width))
 
     def near(self, scores: Any, room: int) -> Near:
@@ -115,18 +115,18 @@ class Listed(NamedTuple):
 
 
 class Noted(NamedTuple):
-    """Lists of notes: for each row of a graph, points of earlier batches with scores at or below the row's threshold.
+    """For each row of a graph, a list of points of earlier batches with scores at or below the row's threshold.
 
-    The screens of those batches have noted the points.
+    The screens of those batches have made the lists.
 
     Attributes
     ----------
     values : float32 tensor of shape (rows, room)
-        Lower bounds on the scores of the noted points; +inf beyond the last entry.
+        Lower bounds on the scores of the listed points; +inf beyond the last entry.
     points : int32 tensor of shape (rows, room)
-        Row numbers of the noted points; undefined beyond the last entry.
+        Row numbers of the listed points; undefined beyond the last entry.
     counts : int32 tensor of shape (rows,)
-        The number of noted points; if it exceeds the room, entries are missing.
+        The number of points to list; if it exceeds the room, entries are missing.
     thresholds : float32 tensor of shape (rows,)
     """
 
@@ -141,16 +141,16 @@ class Noted(NamedTuple):
         return 1
 
     def lowest(self, width: int) -> tuple[Any, Any]:
-        """Return each row's `width` noted points with the lowest bounds, and a lower bound on the scores of others."""
+        """Return each row's `width` listed points with the lowest bounds, and a lower bound on the scores of others."""
         return lowest_noted(*self, width)
 
     def near(self, scores: Any, room: int) -> Near:
-        """Return, for each row, the noted points with a lower bound of at most ``scores[row]``."""
+        """Return, for each row, the listed points with a lower bound of at most ``scores[row]``."""
         return near_noted(*self, scores, room)
 
 
 class Mirrored(NamedTuple):
-    """The output of a graph's screen for a batch: lists of points from the batch on, and notes of earlier points."""
+    """The output of a graph's screen for a batch: lists of points from the batch on, and lists of earlier points."""
 
     listed: Listed
     noted: Noted
@@ -164,5 +164,5 @@ class Mirrored(NamedTuple):
 
 
 def parts_of(screened: Screened) -> tuple[Part, ...]:
-    """Return the parts of a screen's output: the lists and the notes of a graph, else the output as one part."""
+    """Return the parts of a screen's output: both lists for a graph, or the whole output as one part."""
     return (screened.listed, screened.noted) if isinstance(screened, Mirrored) else (screened,)

@@ -25,7 +25,8 @@ from tonari.select.cuda.dispatch import k_smallest
 from tonari.select.cuda.ordering.order import by_value, decode
 
 STEP = 16  # columns that a kernel adds in one step: one for each partial sum (lane) of the reference
-# Bytes per candidate: its key, and at most as much again while the best are selected.
+
+# Bytes per candidate: its key, and at most the same number of bytes while the best candidates are selected.
 CANDIDATE_BYTES = 16
 NO_MEMBER = 2**31 - 1
 
@@ -254,7 +255,7 @@ def _refine_rows(
 
 
 def _chunks(count: int, per_warp: int) -> tuple[int, int, int]:
-    """Return, for rows of `count` candidates: the candidates of a program, the programs of a row, and the warps."""
+    """Return candidates per program, programs per row and warps per program for rows of `count` candidates."""
     warps = tuning.REFINE_WARPS if count > per_warp else 1
     return warps * per_warp, -(-count // (warps * per_warp)), warps
 
@@ -288,7 +289,7 @@ def list_members(groups: Any, n: int, group: int, own: Any, columns: int) -> Any
 
 
 def _shape_of_slices(rows: int, n: int, k: int, d: int, item: int, scratch_bytes: int) -> tuple[int, int]:
-    """Return two numbers, queries per block and points per slice, that together fit into the scratch memory."""
+    """Return the number of queries per block and of points per slice, which together fit into the scratch memory."""
 
     def points_beside(block: int) -> int:
         room = scratch_bytes - block * (8 * _whole(d) + 3 * CANDIDATE_BYTES * k)

@@ -40,7 +40,8 @@ class Near(NamedTuple):
         """Whether each row lists all its groups or points, bool (rows,)."""
         import torch
 
-        if self.found.device.type == "meta":  # a rehearsal, in which a comparison would take seconds to import
+        # A rehearsal skips the comparison, whose first use imports modules for seconds.
+        if self.found.device.type == "meta":
             return self.found.new_empty(self.found.shape, dtype=torch.bool)
         return self.found <= self.room
 
@@ -103,7 +104,7 @@ def near_minima(minima: Any, scores: Any, room: int) -> Near:
 
 
 def near_noted(values: Any, points: Any, counts: Any, thresholds: Any, scores: Any, room: int) -> Near:
-    """Return, for each row of a graph, the points noted by earlier batches with values of at most the row's score.
+    """Return, for each row of a graph, the points listed by earlier batches with values of at most the row's score.
 
     Parameters
     ----------

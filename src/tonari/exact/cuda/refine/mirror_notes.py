@@ -1,4 +1,4 @@
-"""Select, for each row of a graph, the lowest of the points that earlier batches have noted (screens/mirrored.py)."""
+"""Select, for each row of a graph, the lowest of the points that earlier batches have listed (screens/mirrored.py)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tonari.select.cuda.survivors import power_of_two, warps_for
 
 
 def lowest_noted(values: Any, points: Any, counts: Any, thresholds: Any, width: int) -> tuple[Any, Any]:
-    """Return each row's `width` noted points with the lowest values, and a lower bound on values of all other points.
+    """Return each row's `width` listed points with the lowest values, and a lower bound on values of all other points.
 
     Parameters
     ----------

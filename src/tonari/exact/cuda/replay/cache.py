@@ -33,7 +33,7 @@ from tonari.exact.cuda.attempts.in_batches import IDLE
 # The first item is a weak reference to the prepared points, or None if the points are not prepared.
 GraphKey: TypeAlias = tuple[Hashable, ...]
 
-CAPTURED = ("auto", "exact")  # values of `method` with which a search is looked up in the cache
+CAPTURED = ("auto", "exact")  # only searches by these methods (argument `method`) are stored and replayed
 
 
 class Graph(Protocol):
@@ -99,7 +99,8 @@ class Graphs:
         self.most, self.held_bytes = most, held_bytes
         self._kept: dict[GraphKey, Graph] = {}
         self._watched: dict[GraphKey, Any] = {}
-        self._seen: dict[GraphKey, float] = {}  # by key, the searches that had no graph; -inf once it is claimed
+        # By key: how often a search without a graph was looked up; -inf once a caller has claimed it.
+        self._seen: dict[GraphKey, float] = {}
         # Reentrant: the garbage collector may delete an Index and its graphs while this thread holds the lock.
         self._lock = threading.RLock()
 
@@ -116,9 +117,9 @@ class Graphs:
             return None
 
     def claim(self, key: GraphKey) -> bool:
-        """Return whether the caller shall capture the search of a key: True once, at the second search or later.
+        """Return whether the caller has to capture the search of a key: True once, at the second search or later.
 
-        If there is no graph although a caller has claimed the key, it is still capturing, or the capture has failed.
+        If a claimed key has no graph, its capture is in progress or has failed.
         """
         with self._lock:
             if self._seen.get(key, 0) < 2:
@@ -146,7 +147,7 @@ class Graphs:
     def forget(self, key: GraphKey | None = None) -> bool:
         """Drop the graph of a key, or all graphs; return whether there were any.
 
-        A graph that another thread is replaying is freed after that.
+        If another thread is replaying a graph, it is freed after the replay.
         """
         with self._lock:
             keys = list(self._kept) if key is None else [key]
@@ -175,7 +176,7 @@ IDLE.append(lambda: GRAPHS.forget())
 
 
 def replayed(key: GraphKey | None, given: tuple[Any, ...], progress: ProgressLike = None) -> Neighbors | None:
-    """Answer a search by replaying the graph of its key; None if the cache has none, or if it cannot answer.
+    """Answer a search by replaying the graph of its key; None if there is no graph, or if the graph cannot answer.
 
     Parameters
     ----------

@@ -55,7 +55,7 @@ from tonari.inputs import name_of_dtype
 from tonari.inputs.arrays.values import NO_ROW
 from tonari.select.cuda.ordering.order import ENTRY_BYTES, MERGE_BYTES
 
-POOL_BYTES = 1 << 25  # bytes that a graph's memory pool may exceed its need: torch allocates blocks of 2 and 20 MiB
+POOL_BYTES = 1 << 25  # bytes by which a graph's memory pool may exceed its need: torch allocates blocks of 2 and 20 MiB
 
 _capturing = threading.Lock()
 
@@ -91,12 +91,12 @@ def capture_if_due(
     tensors = (queries,) if prepared is not None else (points,) if self_join else (queries, points)
     if isinstance(prepared, SpreadPoints):
         nbytes, most = _held_on_each(plan, queries, prepared), tuning.HELD_BYTES
-        seconds = plan.m * plan.n * brute_pair_seconds(plan.d) / len(plan.devices)  # without the copying of points
+        seconds = plan.m * plan.n * brute_pair_seconds(plan.d) / len(plan.devices)  # without the time to copy points
     else:
         nbytes, most = _held_bytes(plan, tensors, prepared is not None), tuning.LARGEST_BYTES
         seconds = plan.seconds
     if len(plan.devices) == 1 and str(queries.device) != plan.devices[0]:
-        return None  # the queries are on a device that the Index does not use
+        return None  # the queries are on a device that the prepared points do not use
     too_large = nbytes > most or seconds > tuning.LONGEST_SECONDS
     if key is None or too_large or not GRAPHS.claim(key):
         return None
@@ -120,9 +120,9 @@ def capture_if_due(
 def _held_bytes(plan: CudaPlan, given: tuple[Any, ...], prepared: bool) -> int:
     """Estimate the memory of a search's CUDA graph, and of a second graph for retries, which shares it.
 
-    A graph holds its input, packed points, the members of groups with their keys, and either all minima and their
-    selection or lists of groups below a threshold. It does not hold the data of an Index or the memory for step-by-step
-    retries.
+    A graph's memory contains its input, packed points, the members of groups with their keys, and either all minima and
+    their selection or lists of groups below a threshold. It does not contain the data of an Index, or memory for
+    retries outside the graph.
     """
     if plan.few and prepared:
         return plan.m * few_row_bytes(plan.n, plan.d)
@@ -144,12 +144,12 @@ def _held_bytes(plan: CudaPlan, given: tuple[Any, ...], prepared: bool) -> int:
 
 
 def _held_on_each(plan: CudaPlan, queries: Any, prepared: SpreadPoints) -> int:
-    """Estimate the memory of the CUDA graphs of a search, on the one of its devices that needs the most."""
+    """Estimate the memory of a search's CUDA graphs on the device that needs the most."""
     parts = parts_of(plan, prepared, len(queries))
     dtype = getattr(torch, name_of_dtype(queries))
     row = torch.empty((1, plan.d), dtype=dtype, device=plan.devices[0])
     first = max(_held_bytes(part, (row.expand(part.m, plan.d),), True) for _, part in parts)
-    lists = plan.m * plan.k * 16 * (len(parts) + 2)  # lists of all parts on the first device, and the joined lists
+    lists = plan.m * plan.k * 16 * (len(parts) + 2)  # bytes of the parts' lists, and of the joined list
     return first + lists + min(MERGE_BYTES, 2 * plan.m * plan.k * ENTRY_BYTES)
 
 
@@ -242,10 +242,10 @@ class CapturedSearch(KeptSearch):
         return Neighbors(self._found.distances.clone(), self._found.indices.clone())
 
     def _searched_again(self, found: Neighbors, certified: int) -> tuple[Neighbors, int | None]:
-        """Retry unproved rows if they are few and an earlier search left some, too; return the answer and a count.
+        """Retry unproved rows if they are few and an earlier search left some, too.
 
-        The count is the number of rows that the retry proved, or None without a retry. The retry may have to compile
-        kernels, which is not worth the time for a single search.
+        Returns the answer, and the number of rows that the retry proved, or None without a retry. The retry may have to
+        compile kernels, which is not worth the time for a single search.
         """
         if self.plan.m - certified > tuning.ROWS_AGAIN:
             return found, None
@@ -259,12 +259,12 @@ class CapturedSearch(KeptSearch):
         found = self._answer()
         torch.cuda.current_stream(self._device).synchronize()
         again = int(self._state[-1]) - certified
-        if not again:  # the retry proved no row, and would prove none in similar data
+        if not again:  # the retry proved no row, and is unlikely to prove any in similar data
             self._second = None
         return found, again
 
     def _begin_second(self) -> None:
-        """Search ROWS_AGAIN rows again, and capture this retry as a second CUDA graph."""
+        """Capture the retry of ROWS_AGAIN rows as a second CUDA graph."""
         plan, tensors = self.plan, self._given
 
         def search() -> tuple[Neighbors, Any]:

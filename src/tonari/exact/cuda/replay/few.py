@@ -3,9 +3,9 @@
     launch the screen | launch the rest | allocate the next result | wait | check the state
 
 A CUDA graph would launch both at once, but its addresses are fixed: copies of the queries and of the result would take
-three more launches. Here the kernels read the caller's queries and write to new tensors, and the second is launched
-while the first runs. The state (flags of invalid values, and a mark for each proved row) is written to pinned memory,
-which the host reads after the wait.
+three more launches. Here the kernels read the caller's queries and write to new tensors, and the second kernel is
+launched while the first runs. The state (flags of invalid values, and a mark for each proved row) is written to pinned
+memory, which the host reads after the wait.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tonari.exact.cuda.screens.few import FLAGS, Few
 from tonari.inputs.arrays.values import NO_ROW
 
 _NO_FLAGS = [NO_ROW] * (2 * FLAGS)
-_ALIGNED = 16  # the kernels are compiled for queries at addresses that are multiples of this
+_ALIGNED = 16  # kernels are compiled for queries at addresses that are multiples of 16
 
 
 class FewKept(KeptSearch):
@@ -63,11 +63,11 @@ class FewKept(KeptSearch):
             self._few.finish()
             self._screen = self._few.screen.repeated("rows_ptr")
             self._finish = self._few.finish.repeated("distances_ptr", "indices_ptr")
-            if on_card:  # because the next call may use another stream
+            if on_card:  # the buffers must be complete, because the next call may use another stream
                 torch.cuda.current_stream(self._device).synchronize()
         self._one_of_several = on_card and torch.cuda.device_count() > 1
         self._current = CurrentStream(self._device)
-        # Tensors for the next result, after the stream on which they were allocated.
+        # The stream of the last call, and empty tensors for the next result, allocated on that stream.
         self._spare: tuple[Any, Neighbors] | None = None
 
     def answer(self, given: tuple[Any, ...], progress: ProgressLike = None) -> Neighbors | None:
@@ -107,7 +107,7 @@ class FewKept(KeptSearch):
         return self.concluded((queries,), found, proved, certified, started, progress)
 
     def _empty(self) -> Neighbors:
-        """Return empty tensors for a result, which are usable in any torch mode of the caller."""
+        """Return empty tensors for a result, allocated so that the caller can use them in any torch mode."""
         with torch.inference_mode(False):
             like = self._few.found
             return Neighbors(torch.empty_like(like.distances), torch.empty_like(like.indices))

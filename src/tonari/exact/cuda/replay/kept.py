@@ -1,4 +1,4 @@
-"""Kept searches: the interface of replayed searches, and the steps that follow the replay of a first attempt."""
+"""Stored searches: the interface of their replays, and the steps that follow the replay of a first attempt."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class KeptSearch:
     Attributes
     ----------
     own : int64 tensor of shape (m,), optional
-        For each query, the number of its own point, which is left out.
+        For each query, the row number of its own point, which is excluded from its answer.
     how : str
         The name for a replay of this search in records.
     """

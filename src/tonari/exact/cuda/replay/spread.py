@@ -5,9 +5,9 @@
 
 Without graphs, launching the search of one part takes the host more than a millisecond, during which the next device is
 idle, and launching a merge takes as long as a device needs to refine a part. Launching a graph takes some 10 µs. If a
-device leaves rows of its part unproved (not certified as exact), it searches them again step by step, and the lists are
-joined once more. If a value is invalid, the graphs give no answer, and the search is run without them, which raises the
-error.
+device leaves rows of its part unproved (not certified as exact), they are searched again without a graph, and the lists
+are joined once more. If a value is invalid, the graphs give no answer, and the search is run without them, which raises
+the error.
 """
 
 from __future__ import annotations
@@ -84,12 +84,12 @@ class _Part:
             self._graph, (self.found, self.proved) = record(search, self.device)
 
     def replay(self) -> None:
-        """Launch the graph, which searches for the queries that its buffer contains now."""
+        """Launch the graph, which searches for the queries that its input buffer contains."""
         with on(self.device):
             self._graph.replay()
 
     def state(self) -> tuple[list[int], int]:
-        """Return the flags of points and queries, and the number of proved rows; valid once the device is done."""
+        """Return the flags of points and queries, and the number of proved rows; the device must have finished."""
         *flags, certified = self._state.tolist()
         return flags, int(certified)
 
@@ -138,7 +138,8 @@ class SpreadSearch(KeptSearch):
                 bounds = list(prepared.bounds)
 
                 def joined() -> Neighbors:
-                    # The join would overwrite the first list, but lists are read again if rows are unproved.
+                    # `join` may overwrite the first list, which is needed once more if unproved rows are searched
+                    # again.
                     first, *others = self._lists
                     copy = Neighbors(*(each.clone() for each in first))
                     return join([copy, *others], plan, bounds, self._device, len(queries))
@@ -181,7 +182,7 @@ class SpreadSearch(KeptSearch):
         return Neighbors(*(each.cpu().numpy() for each in found)) if host else found
 
     def _there(self, queries: Any) -> Any:
-        """Return queries as a tensor on their device; if they are in host memory, on the first device of the plan."""
+        """Return queries as a tensor on their device or, if they are in host memory, on the plan's first device."""
         if isinstance(queries, np.ndarray):
             return to_device(np.ascontiguousarray(queries), self._device)
         return queries.detach() if queries.requires_grad else queries
@@ -194,7 +195,7 @@ class SpreadSearch(KeptSearch):
 
     def _first_attempts(self, queries: Any) -> Neighbors:
         """Launch the graphs of all parts and of the join, and wait; return the answer, whose rows may be unproved."""
-        for part in self._parts:  # launched while their device has no other work yet
+        for part in self._parts:  # launched now, while the part's device is otherwise idle
             part.queries.copy_(queries[part.rows], non_blocking=True)
         for part in self._parts:
             part.replay()
@@ -229,7 +230,7 @@ class SpreadSearch(KeptSearch):
         return self._joined(device)
 
     def _tried(self, record: trail.Record | None, proved: list[int], started: float) -> None:
-        """Add the first attempts of all parts to the record of the search, as one step."""
+        """Record the first attempts of all parts as one step of the search."""
         if record is None:
             return
         rows, seconds = sum(part.plan.m for part in self._parts), time.perf_counter() - started
@@ -239,5 +240,5 @@ class SpreadSearch(KeptSearch):
             of_parts.tried(f"{self.plan.precisions[0]}, {self.how}", rows, sum(proved), seconds)
 
     def _as_part(self, rows: int) -> Any:
-        """Return a context that records searches of parts; each part has all rows if the points are divided."""
+        """Return a context that records searches of parts; if the points are divided, each part has all queries."""
         return trail.part(PARTS, rows) if self.plan.shard == "points" else contextlib.nullcontext()

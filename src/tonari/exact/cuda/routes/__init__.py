@@ -1,4 +1,4 @@
-"""Routes: a search on CUDA for each place where points and queries can be.
+"""Routes: one way to search on CUDA for each combination of places of points and queries.
 
 resident.py      everything is on one device
 streamed.py      points, and if necessary queries, are copied to the device slab by slab

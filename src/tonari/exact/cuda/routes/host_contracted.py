@@ -146,8 +146,6 @@ class _Listed:
 
 
 class _Search(HostSearch):
-    """A search that screens contracted rows on the device and refines original rows on the CPU."""
-
     def __init__(
         self, queries: Any, prepared: HostContractedPoints, plan: CudaPlan, place: Place, bar: Counter
     ) -> None:
@@ -156,7 +154,6 @@ class _Search(HostSearch):
         self.contracted = ContractedScreen(prepared, plan, self.flags, double=self.double)
 
     def run(self) -> None:
-        """See :class:`HostSearch`."""
         first, last = self.plan.precisions[0], self.plan.precisions[-2]
         left = np.arange(len(self.queries))
         with self.workers:
@@ -189,7 +186,7 @@ class _Search(HostSearch):
         sampled: bool,
         bar: Counter | None = None,
     ) -> npt.NDArray[np.bool_]:
-        """Search some queries, write the results, and return a mark for each proved query."""
+        """Search some queries, write the results, and return a mask of the proved queries."""
         sample = self.contracted.screener.sample(width) if sampled else None
         proved = np.zeros(len(numbers), np.bool_)
         looked: list[_Looked] = []

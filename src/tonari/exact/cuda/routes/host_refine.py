@@ -129,15 +129,12 @@ class _Batch:
 
 
 class _Search(HostSearch):
-    """A search that screens all dimensions on the device and refines on the CPU."""
-
     def __init__(self, queries: Any, prepared: ScreenedPoints, plan: CudaPlan, place: Place, bar: Counter) -> None:
         super().__init__(queries, prepared, plan, place, bar)
         self.form = prepared.form
         self.screener = Screener(prepared, plan)
 
     def run(self) -> None:
-        """See :class:`HostSearch`."""
         level, width = self.plan.precisions[0], self.plan.width
         with self.workers:
             first_pass = functools.partial(self._pass, sampled=True)
@@ -148,7 +145,7 @@ class _Search(HostSearch):
             self.rest(left)
 
     def _pass(self, numbers: npt.NDArray[np.int64], width: int, *, sampled: bool = False) -> npt.NDArray[np.bool_]:
-        """Search some queries, write the results, and return a mark for each proved query."""
+        """Search some queries, write the results, and return a mask of the proved queries."""
         verdicts: list[Any] = []
         ahead: list[_Batch] = []
 
@@ -158,7 +155,8 @@ class _Search(HostSearch):
                 verdicts.append(self._finish(ahead[0], counted=sampled))
             ahead[:] = [batch]
 
-        members = width * max(self.plan.group, 2 * LEAST_GROUP)  # most members of a row, by lists or by minima
+        # The most members that a row may have, from lists or from minima.
+        members = width * max(self.plan.group, 2 * LEAST_GROUP)
         most = max(1, tuning.REFINE_SCRATCH_BYTES // (MEMBER_BYTES * members))
         in_batches(len(numbers), min(most, self.plan.query_batch), work, planned=self.plan.total_bytes)
         verdicts.append(self._finish(ahead.pop(), counted=sampled))
@@ -178,7 +176,7 @@ class _Search(HostSearch):
         return _Batch(numbers, rows, Sent(members), packed.shift, following)
 
     def _finish(self, batch: _Batch, *, counted: bool) -> Any:
-        """Refine a batch, write the results, and launch its certificate; return a tensor with 1 for each proved row."""
+        """Refine a batch, write its results, and launch its certificate; return a tensor with 1 for each proved row."""
         (members,) = batch.sent.arrive()
         best = self.nearest(batch.rows, members)
         self.write(batch.numbers, best)

@@ -1,4 +1,4 @@
-"""The common part of searches with points in host memory: copies of lists, and the search of rows left unproved.
+"""The common part of searches with points in host memory: copying results to host memory, and searching unproved rows.
 
 Rows that no screen proves are searched in all dimensions on the CPU or, if that is expected to be faster, on the
 device, to which all points are copied once, slab by slab (routes/streamed.py).
@@ -47,7 +47,7 @@ Search: TypeAlias = Callable[[npt.NDArray[np.int64], int], npt.NDArray[np.bool_]
 
 
 class Sent:
-    """Copies of tensors on their way to host memory, launched after the work that computes the tensors."""
+    """Copies of tensors to host memory, in progress; they begin after the work that computes the tensors."""
 
     def __init__(self, *tensors: Any) -> None:
         self._copies, self._event = list(tensors), None
@@ -67,7 +67,7 @@ class Sent:
 
 
 class HostSearch(abc.ABC):
-    """A search of points in host memory: the state that its batches share, and what they all do.
+    """The state that the batches of a search of points in host memory share, and the steps common to all routes.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class HostSearch(abc.ABC):
 
     @property
     def long_seconds(self) -> float:
-        """Minimum seconds of work on the CPU at which the device takes over: it may have to compile kernels first."""
+        """Minimum seconds of CPU work for which the device is used instead, where kernels may have to be compiled."""
         return tuning.HOST_LONG_SECONDS
 
     def __init__(self, queries: Any, prepared: Prepared, plan: CudaPlan, place: Place, bar: Counter) -> None:
@@ -154,7 +154,7 @@ class HostSearch(abc.ABC):
         return best
 
     def fitted(self, fitted: dict[int, Fitted], search: Search, *, widest: int | None = None) -> Fitted:
-        """Return the width of the first pass, and the share of rows that it may leave unproved.
+        """Return the width of the first pass, and the share of rows that it is expected to leave unproved.
 
         The width is the plan's or, if there are many queries, is fitted to the first of them.
 
@@ -182,7 +182,7 @@ class HostSearch(abc.ABC):
     def left_by(
         self, numbers: npt.NDArray[np.int64], width: int, level: str, search: Search, *, again: bool
     ) -> npt.NDArray[np.int64]:
-        """Search some queries, record the number of proved ones, and return the row numbers of the others.
+        """Search some queries, record the number of proved ones, and return the row numbers of the unproved ones.
 
         `search` is as for :meth:`fitted`; `again` is True unless it is the first pass.
         """
@@ -218,7 +218,7 @@ class HostSearch(abc.ABC):
         if on_device is not None and max(on_device.seconds, self.long_seconds) < on_cpu.seconds:
             decided("rows left", "all points are streamed through the device, which takes less time than the CPU")
             self._prepared.copies.forget_samples()
-            # The row number of each query in the whole search, because these queries are not consecutive.
+            # These queries are not consecutive, so `Place` gets the row number of each in the whole search.
             place = Place(self.place.first_point, 0, self.place.self_join, numbers + self.place.first_query)
             bar = _Uncounted(self.bar) if seen else self.bar
             part, report = streamed.search_part(rows, points, on_device, place, bar)
@@ -267,9 +267,9 @@ class HostSearch(abc.ABC):
         return Neighbors(np.full(shape, missing, np.float64 if self.double else np.float32), np.full(shape, -1, ids))
 
     def _streamed_plan(self, m: int, sizes: dict[str, Any]) -> CudaPlan | None:
-        """Return a plan that streams all points and fits into the memory of the finished batches; None if none fits."""
+        """Return a plan that streams all points in the memory that the finished batches took; None if no plan fits."""
         plan, n = self.plan, len(self.points)
-        room = plan.working_bytes - 8 * m * self.place.self_join  # without the bytes of the queries' own row numbers
+        room = plan.working_bytes - 8 * m * self.place.self_join  # without the row numbers of the queries' own points
         if room <= 0:
             return None
         problem = make_problem(n, m, plan.d, plan.k, devices=plan.devices, memory=room, **sizes)
@@ -285,7 +285,7 @@ def ascending(members: Any) -> Any:
 
 
 class _Uncounted:
-    """Progress for rows that have been counted before: it counts nothing, but stops a search when the bar does."""
+    """Progress for rows that the bar has already counted: it adds nothing, but stops a search when the bar does."""
 
     def __init__(self, bar: Counter) -> None:
         self._bar = bar

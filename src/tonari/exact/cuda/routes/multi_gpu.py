@@ -4,7 +4,7 @@
     queries    all points are on each device; lists are concatenated
 
 The plan's route searches each part like a whole search (routes/partition.py). If each device has a single batch, one
-thread launches all parts, since threads that launch at the same time take turns. Launching a part takes the thread a
+thread launches all parts, since several threads could not launch at the same time. Launching a part takes the thread a
 millisecond or more, and most launches follow the screen, which takes the device longest. The thread therefore launches
 a part up to its screen, then the next part, and the rest of the first part at the end:
 
@@ -59,7 +59,8 @@ _ROUTES = {
 }
 
 
-@dataclasses.dataclass(frozen=True, eq=False)  # an object is the key of its replayed searches
+# Identity, not equality, decides which replayed searches belong to an object.
+@dataclasses.dataclass(frozen=True, eq=False)
 class SpreadPoints:
     """Points prepared on several devices.
 
@@ -77,7 +78,7 @@ class SpreadPoints:
 
 
 class _PreparedInTurn(Sequence[Any]):
-    """The prepared points of each device, prepared when they are first requested.
+    """The prepared points of each device, which are prepared when they are first requested.
 
     Parameters
     ----------
@@ -126,9 +127,10 @@ def prepare_on_several(
             return _ROUTES[plan.route].prepare(rows, part)
 
     if resident and not host and plan.form_dim == "full":
-        # The host never waits for a device here, and one thread launches faster than two that take turns.
+        # The host does not wait for a device here, so one thread launches faster than several that would take turns.
         in_turn = _PreparedInTurn([rows_of(at) for at in range(len(bounds))], prepare)
-        in_turn.prepared(_largest_first(bounds)[0])  # its device packs while queries are copied to others
+        # The device of the largest part packs its points while it copies queries to other devices.
+        in_turn.prepared(_largest_first(bounds)[0])
         parts: Sequence[Any] = in_turn if once else list(in_turn)
     else:
         workers = a_thread_each(plan.devices)
@@ -140,7 +142,7 @@ def prepare_on_several(
 
 
 def _bounds(points: Any, plan: CudaPlan, once: bool) -> list[slice]:
-    """Return each device's slice of the points: all, an equal share, or a larger share for the one that holds all."""
+    """Return each device's slice of the points: all, an equal share, or a larger one for the device that has all."""
     n, devices = len(points), len(plan.devices)
     if plan.shard == "queries":
         return [slice(0, n)] * devices
@@ -279,7 +281,7 @@ def _launched(
 
 
 def _all_begun(order: Sequence[int], begin: Callable[[int, Callable[[], None]], Begun]) -> list[Begun]:
-    """Launch the searches of all parts in an order, each as soon as the screen of the previous part is launched.
+    """Launch the searches of all parts in the given order, each as soon as the screen of the previous part is launched.
 
     `begin(part, then)` launches a part, and calls `then` after its screen.
     """
@@ -290,7 +292,7 @@ def _all_begun(order: Sequence[int], begin: Callable[[int, Callable[[], None]], 
         if turn < len(order):
             try:
                 begun[order[turn]] = begin(order[turn], lambda: begin_from(turn + 1))
-            except BaseException as error:  # raised below: this call is inside the launch of another part
+            except BaseException as error:  # raised at the end: `begin_from` may run inside another part's launch
                 failed.append(error)
 
     begin_from(0)
@@ -302,7 +304,7 @@ def _all_begun(order: Sequence[int], begin: Callable[[int, Callable[[], None]], 
 def _all_ended(
     begun: Sequence[Begun], left: Sequence[int], workers: Workers, devices: Sequence[str]
 ) -> list[tuple[Neighbors, Report]]:
-    """End the searches of all parts; a part in `left`, which has unproved rows, is ended by its own thread."""
+    """End the searches of all parts; parts in `left`, which have unproved rows, end in threads of their own."""
     ended = {at: part.end() for at, part in enumerate(begun) if at not in left}  # end() does not wait here
     again = side_by_side(workers, [devices[at] for at in left], len(left), lambda at: begun[left[at]].end())
     ended.update(zip(left, again, strict=True))

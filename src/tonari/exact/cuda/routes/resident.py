@@ -20,11 +20,11 @@ from tonari.exact.cuda.rows.copies import FirstCopies, Subset, first_copies
 from tonari.exact.cuda.rows.part import Place, plan_for_part
 from tonari.exact.report import Report
 
-COPIES = "copies"  # name, in reports, for rows that are copies of others and need no search
+COPIES = "copies"  # name, in reports, for duplicate rows, which need no search
 
 
 class PreparedOnce:
-    """Points that are prepared on one GPU for a single search, without copies of rows that no answer can contain.
+    """Points prepared on one GPU for a single search, without the duplicate rows that no answer can contain.
 
     Parameters
     ----------
@@ -46,13 +46,12 @@ class PreparedOnce:
         self.searched: Searchable = prepare_points(first.rows, self.plan, only=only)
 
     def without_data(self) -> Searchable:
-        """Return a substitute that has the shapes of these points but no data (device "meta"), for a rehearsal."""
         return self.searched.without_data()
 
     def search(self, queries: Any, place: Place, bar: Counter) -> tuple[Neighbors, Report]:
-        """Search the first copies of rows, and return neighbours with their row numbers among all points."""
+        """Search among the points except duplicates that no answer needs; return row numbers among all points."""
         graph = place.self_join and queries is self.points
-        if graph:  # a row that is left out has the answer of its last kept copy, after k equal rows
+        if graph:  # a row left out has the same answer as the last kept row that equals it
             queries, own = self.searched.points, place.own(len(self.first.kept), queries.device)
         else:
             own = self.first.places(place.own(len(queries), queries.device))
@@ -75,7 +74,7 @@ def prepare_resident(points: Any, plan: CudaPlan, progress: ProgressLike = None)
 
 
 def prepare_resident_once(queries: Any, points: Any, plan: CudaPlan) -> Searchable | PreparedOnce:
-    """Prepare points on the plan's device for one search, without the copies of rows that it cannot return.
+    """Prepare points on the plan's device for one search, without the duplicate rows that it cannot return.
 
     Waits for the device.
 

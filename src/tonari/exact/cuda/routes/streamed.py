@@ -51,7 +51,7 @@ def search_part(queries: Any, points: Any, plan: CudaPlan, place: Place, bar: Co
     tops, bounds = cut(len(queries), plan.query_slab), cut(len(points), plan.point_slab)
     passes = [bounds[::-1] if at % 2 else bounds for at in range(len(tops))]
     visits = [here for order in passes for here in order]
-    # The last slab of a pass is the first slab of the next pass, and is loaded only once.
+    # A pass begins with the slab that ended the previous pass, which is still on the device and is not loaded again.
     loads = [here for at, here in enumerate(visits) if at == 0 or here != visits[at - 1]]
     double = "float64" in (inputs.name_of_dtype(queries), inputs.name_of_dtype(points))
 

@@ -42,7 +42,7 @@ class Verb(NamedTuple):
     Attributes
     ----------
     answer : callable(WithinSearch)
-        Searches queries and points on one device; ids are row numbers among all points.
+        Answers the queries of one search on one device; ids are row numbers among all points.
     join : callable(list of answers)
         Joins answers of the same queries from parts of the points, all on one device.
     stack : callable(list of answers)
@@ -59,7 +59,7 @@ class Verb(NamedTuple):
 
 
 def finding(plan: Plan) -> Verb:
-    """Return the kind of answer that lists points: RadiusNeighbors of tensors."""
+    """Return the :class:`Verb` that lists points; its answers are RadiusNeighbors of tensors."""
     descending = get_metric(plan.metric).descending
     dtype = torch.int64 if index_dtype(plan.n).itemsize == 8 else torch.int32
 
@@ -75,7 +75,7 @@ def finding(plan: Plan) -> Verb:
 
 
 def counting() -> Verb:
-    """Return the kind of answer that counts points: int64 tensors."""
+    """Return the :class:`Verb` that counts points; its answers are int64 tensors."""
 
     def add(parts: list[Any]) -> Any:
         return torch.stack(parts).sum(0)
@@ -153,7 +153,7 @@ def _search_points(
     place: Place,
     bar: Counter,
 ) -> Any:
-    """Answer a radius search among prepared points for queries on the same device."""
+    """Answer a radius search for queries among prepared points on the same device."""
     search = WithinSearch(
         rows,
         points,

@@ -1,6 +1,6 @@
 """Detect rows whose elements are integers of one byte, such as pixels, in any dtype.
 
-A whole number, the shift, is subtracted from the elements, so that for example 0 to 255 become -128 to 127.
+An integer, the shift, is subtracted from all elements; it turns 0 to 255 into -128 to 127, for example.
 """
 
 from __future__ import annotations

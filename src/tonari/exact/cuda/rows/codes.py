@@ -1,6 +1,6 @@
 """Codes: contracted rows in int8, one byte per coordinate, with the measured errors of rounding (docs/exactness.md).
 
-    f(x)    contracted row (contraction.py) with a scale of its own, which makes one step of the codes 1;
+    f(x)    contracted row (contraction.py), scaled so that one step of the codes is 1;
             the directions are rotated at random, so that no coordinate is much larger than the others
     g(x)    f(x) with a constant subtracted from the length of the residual, which is never negative
     c(x)    g(x) rounded to whole numbers from -127 to 127
@@ -57,7 +57,7 @@ def code_width(p: int) -> int:
 
 
 def _folds(width: int) -> int:
-    """Return the number of columns of weight 127, which encode most of a code's squared length."""
+    """Return the number of columns with weight 127, which hold most of a code's squared length."""
     return width // 32
 
 
@@ -105,7 +105,7 @@ class FoldedCodes:
         return FoldedCodes(self.values[here.start : end], self.p, n)
 
     def every(self, stride: int) -> FoldedCodes:
-        """Return every stride-th point, in new tiles."""
+        """Return the codes of every stride-th point, arranged in tiles of their own."""
         n = -(-self.n // stride)
         codes = codes_for(n, self.p, self.values.device)
         codes.values[:n] = self.values[: self.n : stride]
@@ -171,7 +171,7 @@ def coding_of(points: Any, metric: str, p: int) -> Coding:
     directions = principal(product_of(rows.mT, rows), p - 1) @ _rotation(p - 1, rows.device)
     along = rows @ directions
     rest = ((rows * rows).sum(1) - (along * along).sum(1)).clamp_min(0).sqrt()
-    # A few rows far away would move the mean, and make the steps too long for all other rows.
+    # The median, because a few rows far away would move the mean and make the steps too long for all other rows.
     middle = along.median(0).values
     along, origin = along - middle, origin + directions @ middle
     shift = (rest.quantile(1 - tuning.CODE_NEARLY_ALL) + rest.quantile(tuning.CODE_NEARLY_ALL)) / 2
@@ -217,7 +217,7 @@ def code_queries(queries: Any, coding: Coding, flags: Any, *, first: int) -> Cod
     m, p, device = len(queries), coding.by.p, queries.device
     contracted = contract(queries, coding.by, flags, first=first)
     codes = torch.empty((m, code_width(p)), dtype=torch.int8, device=device)
-    # In a rehearsal, torch.empty_like would first import modules for a second.
+    # A rehearsal avoids torch.empty_like, whose first use imports modules for a second.
     apart, squares, errors = (contracted.errors.new_empty(contracted.errors.shape) for _ in range(3))
     rounded = contracted.values.new_empty(contracted.values.shape)
     out = {"squares_ptr": squares, "rounded_ptr": rounded, "rounded_errors_ptr": errors}

@@ -30,8 +30,8 @@ from tonari.exact.cuda.rows.form import DeviceForm
 from tonari.exact.cuda.rows.pack import new_flags
 from tonari.metrics import get_metric
 
-LARGEST = 1e12  # largest form element that is contracted, so that all sums are finite
-BEYOND = 1e6  # element of rows that cannot be contracted; too large for every precision
+LARGEST = 1e12  # largest magnitude of the elements of a row that is contracted, so that all sums are finite
+BEYOND = 1e6  # value of all elements of a row that cannot be contracted; too large for every precision
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class ContractedRows:
 
 
 def sample_rows(d: int) -> int:
-    """Return the largest number of rows in the sample for the directions of d-dimensional rows."""
+    """Return the largest number of rows in the sample from which directions of d-dimensional rows are computed."""
     return max(1, min(tuning.DIRECTIONS_ROWS, tuning.DIRECTIONS_VALUES // d))
 
 
@@ -127,14 +127,14 @@ def contraction_of(points: Any, form: DeviceForm, p: int) -> Contraction:
 
 
 def sampled(points: Any, form: DeviceForm) -> tuple[Any, Any]:
-    """Return a sample of the points' form rows minus its mean, float64 (rows, d), and the mean."""
+    """Return a sample of the points' form rows after subtracting its mean, and the mean; both are float64."""
     import torch
 
     n, d = points.shape
     sample = points[:: -(-n // sample_rows(d))]
     nowhere = torch.zeros(d, dtype=torch.float64, device=points.device)
     rows, _ = _form_rows(sample, form, nowhere, new_flags(points.device), 0)
-    if points.device.type == "meta":  # a rehearsal: the mean would take seconds to import
+    if points.device.type == "meta":  # a rehearsal skips the mean, whose first use imports modules for seconds
         return rows, nowhere
     origin = rows.mean(0)
     rows -= origin
@@ -147,7 +147,8 @@ def form_blocks(points: Any, form: DeviceForm, origin: Any) -> Iterator[tuple[An
     Rows that cannot be contracted are zeros with infinite lengths.
     """
     n, d = points.shape
-    block = max(1, min(tuning.FORM_VALUES // d, tuning.DIRECTIONS_ROWS))  # callers store many values per row
+    # Blocks are short, because callers store many values per row.
+    block = max(1, min(tuning.FORM_VALUES // d, tuning.DIRECTIONS_ROWS))
     for begin in range(0, n, block):
         yield _form_rows(points[begin : begin + block], form, origin, new_flags(points.device), 0)
 
@@ -193,7 +194,7 @@ def contract(
         here = slice(begin, min(begin + block, n))
         z, lengths = _form_rows(rows[here], by.form, by.origin, flags, first + begin)
         along = product_of(z, by.directions)
-        if z.device.type != "meta":  # a rehearsal would need imports that take seconds
+        if z.device.type != "meta":  # skipped in a rehearsal: the first call takes seconds to import modules
             z.addmm_(along, by.directions.mT, alpha=-1)
         launch(
             round_contracted_kernel,
@@ -254,7 +255,7 @@ def _form_rows(rows: Any, form: DeviceForm, origin: Any, flags: Any, first: int)
 
 
 def principal(covariance: Any, count: int) -> Any:
-    """Return orthonormal columns (d, count) that nearly span the principal directions, by subspace iteration."""
+    """Return orthonormal columns (d, count) that approximately span the principal directions, by subspace iteration."""
     import torch
 
     d = len(covariance)
@@ -262,7 +263,7 @@ def principal(covariance: Any, count: int) -> Any:
         return covariance.new_empty((d, count))
     random = torch.Generator(device=covariance.device).manual_seed(derived_seed(0, Purpose.DIRECTIONS))
     start = torch.randn((d, count), dtype=torch.float64, device=covariance.device, generator=random)
-    # The largest element becomes 1, so that powers of the matrix neither overflow nor vanish.
+    # The matrix is scaled so that its largest element is 1; its powers then neither overflow nor vanish.
     covariance = covariance / covariance.abs().amax().clamp_min(torch.finfo(torch.float64).tiny)
     found = torch.linalg.qr(start).Q
     for _ in range(tuning.ITERATIONS):
@@ -279,6 +280,7 @@ def with_directions(form: DeviceForm, directions: Any, origin: Any) -> Contracti
         return Contraction(form, directions.contiguous(), origin, origin.new_empty(1))
     identity = torch.eye(count, dtype=torch.float64, device=directions.device)
     apart = torch.linalg.matrix_norm(directions.mT @ directions - identity)
-    # Each of count^2 inner products has an error of at most (d + 2) w times the product of its two lengths.
+    # Each of the count^2 inner products of two columns has a rounding error of at most (d + 2) 2^-53 times the product
+    # of their lengths.
     apart = apart * (1 + 2.0**-20) + (1 + apart) * count * (d + count + 16) * 2.0**-52
     return Contraction(form, directions.contiguous(), origin, (apart * (1 + apart))[None])

@@ -1,4 +1,4 @@
-"""Find copies of rows that no answer can contain, so that a search can leave them out.
+"""Find duplicate rows that no answer can contain, so that a search can leave them out.
 
 Points at equal distances are ordered by row number. An answer therefore contains at most the first k copies of a row,
 or the first k + 1 if the query may be one of them. Leaving out later copies does not change any answer.
@@ -25,7 +25,7 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.cuda.launch import launch
 from tonari.exact.cuda import tuning
 
-SORTED_BYTES = 64  # scratch bytes per point while copies of rows, or points in neighbourhoods, are found
+SORTED_BYTES = 64  # scratch bytes per point while duplicate rows, or neighbourhoods of points, are found
 
 
 class Subset:
@@ -48,7 +48,7 @@ class Subset:
         self._n = len(points)
 
     def places(self, numbers: Any) -> Any:
-        """Convert row numbers to positions in the subset, -1 for points outside it; return None for None."""
+        """Convert row numbers to positions in the subset, -1 for points outside it; None stays None."""
         import torch
 
         if numbers is None:
@@ -63,14 +63,14 @@ class Subset:
 
 
 class FirstCopies(NamedTuple):
-    """The first copies of every row, among which a search suffices, and the copy that represents each row.
+    """The first few of every set of equal rows, among which a search suffices, and the one that represents each row.
 
     Attributes
     ----------
     kept : int64 tensor of shape (kept,)
-        The row numbers of the first copies, ascending.
+        The row numbers of these rows, ascending.
     alike : int64 tensor of shape (n,)
-        For each row, its position in `kept`; for a later copy, which is not kept, the position of its last kept copy.
+        For each row, its position in `kept`; for a row that is not kept, that of the last kept row that equals it.
     """
 
     kept: Any
@@ -78,7 +78,7 @@ class FirstCopies(NamedTuple):
 
 
 def first_copies(points: Any, most: int) -> FirstCopies | None:
-    """Return the first `most` copies of every row; None if no row has more copies.
+    """Return the first `most` of every set of equal rows; None if no set has more.
 
     Waits for the device.
 
@@ -109,7 +109,7 @@ def subset_bytes(n: int, row_bytes: int) -> int:
 
 
 def numbers_of_first_copies(points: Any, most: int) -> Any:
-    """Return the row numbers of the first `most` copies of every row, ascending; None if no row has more copies."""
+    """Return the row numbers of the first `most` of every set of equal rows, ascending; None if no set has more."""
     found = first_copies(points, most)
     return None if found is None else found.kept
 

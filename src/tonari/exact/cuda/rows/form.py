@@ -64,8 +64,8 @@ def make_form(points: Any, metric: str) -> DeviceForm:
 
     The scale brings the largest element of the sampled form rows into [2^6, 2^7). If rows are centred, the range is
     wider by 2^-5 at both ends, because the centre is rounded. For a metric whose bounds hold only up to elements of the
-    size `largest`, the range is [1/4, 1), far below `largest`. Bytes keep scale 1 with L2 metrics and the inner
-    product, since they are exact in float16. Values that searches refuse count as 0.
+    size `largest`, the range is [1/4, 1), far below `largest`. 8-bit integers keep scale 1 with L2 metrics and the
+    inner product, since they are exact in float16. Values that searches refuse count as 0.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Choose the number p of coordinates that the screen compares, by measurements on a sample of the points (pilot rows).
 
 The pilot computes the exact k-th distance of each pilot row. For each p, it then counts the points whose contracted
-rows are within this distance, so that exact values have to decide on them. It reads all points twice, for the distances
-and for the counts. The time of a query follows from these counts and measured rates (costs/):
+rows are within this distance: candidates, whose exact values a search has to compute. It reads all points twice, for
+the distances and for the counts. The time of a query follows from these counts and measured rates (costs/):
 
     screen(p) + count * (8 members of a group in p coordinates + one row of d)
 
@@ -35,7 +35,7 @@ def largest_form_dim(d: int) -> int:
 
 
 def is_pilot_due(seconds: float) -> bool:
-    """Whether a search that would take this many seconds without a contraction is long enough to justify the pilot.
+    """Whether a search that takes this many seconds without a contraction is long enough for a pilot on a sample.
 
     >>> is_pilot_due(1.9), is_pilot_due(2.1)
     (False, True)
@@ -44,7 +44,7 @@ def is_pilot_due(seconds: float) -> bool:
 
 
 def pilot_bytes(d: int) -> int:
-    """Return the largest memory of the pilot: a sample, a block of rows in all their forms, and distances."""
+    """Return the maximum bytes that the pilot takes: a sample, a block of rows in all their forms, and distances."""
     rows = sample_rows(d)
     most = largest_form_dim(d)
     return 8 * (rows * (2 * d + 3 * most + 6 * tuning.FORM_PILOT_ROWS) + 4 * d * d + 3 * d * most)
@@ -61,12 +61,12 @@ def choose_contraction(points: Any, form: DeviceForm, k: int, m: int, columns: i
     n, d = points.shape
     most = largest_form_dim(d)
     rows, origin = sampled(points, form)
-    if points.device.type == "meta":  # a rehearsal chooses nothing, and one block launches all kernels
+    if points.device.type == "meta":  # a rehearsal chooses nothing; one block is enough to launch all kernels
         next(form_blocks(points, form, origin))
         return None
     covariance = rows.mT @ rows
     found = principal(covariance, most - 1)
-    # Sort the directions, so that the first p - 1 are the principal ones for every p.
+    # Sort the directions by eigenvalue, largest first, so that for every p the first p - 1 are the principal ones.
     turned = torch.linalg.eigh(found.mT @ covariance @ found).eigenvectors
     directions = found @ turned.flip(1)
 
@@ -110,7 +110,7 @@ def cheapest(counted: list[list[float]], n: int, m: int, d: int, itemsize: int, 
     best, least = 0, tuning.FORM_WORTH * m * n * brute_pair_seconds(columns)
     for p, (mean, high) in zip(tuning.FORM_DIMS, counted, strict=False):
         left_over = mean * (LEAST_GROUP * 4 * p + 2 * d * itemsize) / CARD.read_rows
-        contracting = 5 * 8 * (n + m) * d / CARD.read_rows  # write, read and change form rows in float64
+        contracting = 5 * 8 * (n + m) * d / CARD.read_rows  # seconds to write, read and transform form rows in float64
         seconds = m * (n * brute_pair_seconds(p) + left_over) + contracting
         if high <= tuning.FORM_MOST_LEFT and seconds < least:
             best, least = p, seconds
@@ -118,12 +118,12 @@ def cheapest(counted: list[list[float]], n: int, m: int, d: int, itemsize: int, 
 
 
 def _squares(pilot: Any, lengths: Any, rows: Any, sizes: Any) -> Any:
-    """Return squared distances; `lengths` are the lengths of the pilot rows, `sizes` the lengths of `rows`."""
+    """Return the squared distances of pilot rows from `rows`; `lengths` and `sizes` are the lengths of both."""
     return ((lengths * lengths)[:, None] + sizes * sizes - 2 * (pilot @ rows.mT)).clamp_min_(0)
 
 
 def _contracted(along: Any, lengths: Any, considered: list[int]) -> Iterator[Any]:
-    """Yield rows contracted to p coordinates, for each p in `considered`, from coordinates along all directions."""
+    """Yield rows contracted to p coordinates, for each p in `considered`; `along` has coordinates in all directions."""
     import torch
 
     for p in considered:

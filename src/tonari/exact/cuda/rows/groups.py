@@ -32,9 +32,9 @@ def group_count(n: int, group: int) -> int:
 
 
 def members(groups: npt.NDArray[np.int64], group: int) -> npt.NDArray[np.int64]:
-    """Return the columns of each group of two or more points, in the order of the kernels.
+    """Return the row numbers of each group's members, in the order of the kernels; a group has at least two points.
 
-    Columns may be beyond the last point.
+    Row numbers may be beyond the last point.
 
     >>> members(np.array([1]), 8)
     array([[ 2,  3, 10, 11, 18, 19, 26, 27]])

@@ -30,7 +30,8 @@ ELEMENT_BYTES = {"int8": 1, "float16": 2, "split": 2, "float32": 4}
 LARGEST_FLOAT16 = 60_000.0  # largest magnitude of a packed value; float16 ends at 65504
 LARGEST_INT8 = 127.5  # largest |element + 1/2|, so that elements are from -128 to 127
 LARGEST_FLOAT32 = 1e12  # largest magnitude of a packed float32, so that sums stay far below 1e30
-# Outputs of the kernel that exist only for points or only for queries; the other outputs are None.
+
+# Outputs that the kernel writes only for points or only for queries; otherwise they are None.
 _ONE_SIDE = ("low_ptr", "e1_ptr", "e2_ptr", "norm_ptr", "rest_ptr", "shift_ptr")
 # Largest number of columns for which float32 sums of products have a bound: n <= 1/4 in docs/exactness.md.
 MOST_COLUMNS = 2**20 - 16
@@ -65,7 +66,7 @@ class PackedPoints:
         return {"low_ptr": self.low, "e1_ptr": self.e1, "e2_ptr": self.e2}
 
     def written(self) -> Written:
-        """Return a marker of the writes of these tensors launched so far; other streams can wait for it."""
+        """Return a marker for other streams to wait for; it follows all launched writes of these tensors."""
         return Written(self.values, self.low, self.e1, self.e2)
 
     def part(self, begin: int, n: int) -> PackedPoints:
@@ -75,7 +76,7 @@ class PackedPoints:
         return PackedPoints(self.values[rows], self.low[rows], self.e1[tiles], self.e2[tiles], n)
 
     def every(self, stride: int) -> PackedPoints:
-        """Return every stride-th point, in new tiles.
+        """Return every stride-th point, arranged in tiles of their own.
 
         The points of a new tile are taken from `stride` old tiles; its error bounds are the largest of these old tiles.
         """
@@ -215,7 +216,7 @@ def _empty_values(height: int, d: int, precision: str, device: Any) -> Any:
 
 
 def largest_element(d: int, precision: str, *, points: bool) -> float:
-    """Return the largest magnitude of a form element that can be packed; -1 if rows are too long to pack any.
+    """Return the largest magnitude of a form element that can be packed; -1 if rows have too many columns to be packed.
 
     >>> largest_element(128, "float16", points=False), largest_element(2**20, "split", points=True)
     (30000.0, -1.0)

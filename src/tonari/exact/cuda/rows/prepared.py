@@ -93,10 +93,10 @@ class PackedCopies:
         self._made: dict[tuple[str, int], tuple[PackedPoints, Written]] = {}
 
     def packed(self, precision: str, stride: int = 1) -> PackedPoints:
-        """Return the packed copy of every stride-th row, for use on the current stream."""
         key = precision, stride
         if key not in self._made:
-            flags = self._flags if stride == 1 else new_flags(self._rows.device)  # row numbers in samples differ
+            # A sample's row numbers are not those of the points.
+            flags = self._flags if stride == 1 else new_flags(self._rows.device)
             fresh = pack_points(self._rows[::stride], self._form, precision, flags)
             self._made[key] = fresh, fresh.written()
         packed, written = self._made[key]
@@ -108,7 +108,6 @@ class PackedCopies:
         self._made = {key: made for key, made in self._made.items() if key[0] != precision}
 
     def forget_samples(self) -> None:
-        """Drop the packed copies of samples, and keep those of all rows."""
         self._made = {key: made for key, made in self._made.items() if key[1] == 1}
 
 
@@ -119,7 +118,6 @@ class OneCopy:
         self._made = {1: (whole, whole.written())}
 
     def packed(self, precision: str, stride: int = 1) -> PackedPoints:
-        """Return the packed copy of every stride-th row, for use on the current stream."""
         if stride not in self._made:
             part = self.packed(precision).every(stride)
             self._made[stride] = part, part.written()
@@ -128,5 +126,4 @@ class OneCopy:
         return packed
 
     def forget_samples(self) -> None:
-        """Drop the packed copies of samples, and keep those of all rows."""
         self._made = {1: self._made[1]}

@@ -124,7 +124,7 @@ def fewest_parts(rows: int, columns: int, row_tiles: int, blocks: int, device: A
     return Split(rows, columns, row_tiles, blocks, each, -(-blocks // each))
 
 
-@cached(maxsize=1024)  # comparing a thousand possible numbers takes longer than a launch
+@cached(maxsize=1024)  # it tries up to a thousand counts, which takes longer than to launch a kernel
 def _parts_of(row_tiles: int, blocks: int, slots: int, most: int) -> int:
     """Return the number of parts, up to `most`, with which all work is done soonest; see :func:`fewest_parts`."""
     return min(range(1, most + 1), key=lambda count: (-(-row_tiles * count // slots) * -(-blocks // count), count))

@@ -31,11 +31,11 @@ class CodedScreen(ContractedScreen):
     groups_per_point: ClassVar[int] = tuning.CODED_GROUPS
 
     def sample(self, width: int) -> Sample | None:
-        """Return the sample whose thresholds keep the groups of about `width` points per row; None if none is used."""
+        """Return the sample whose thresholds keep the groups of about `width` points per row; None without a sample."""
         return sample_for_codes(len(self.prepared.points), self.plan.m, width, self.plan.group)
 
     def coded_look(self, coded: CodedQueries, own: Any, width: int, sample: Sample | None) -> Look:
-        """Screen a batch of queries, and find the nearest points by the distances of queries from codes."""
+        """Screen a batch of queries, and find the points whose codes are nearest to the contracted queries."""
         if sample is None:
             screened: AllMinima | Listed = AllMinima(self._minima(coded, 1), self.plan.group)
         else:

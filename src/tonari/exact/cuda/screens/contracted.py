@@ -106,7 +106,7 @@ class ContractedScreen:
         return self.nearest(rows, packed.shift, screened, own, width)
 
     def nearest(self, rows: ContractedRows, shift: Any, screened: Screened, own: Any, width: int) -> Look:
-        """Find the nearest points of a batch in the lowest groups of its screen, and return them in a Look."""
+        """Find the nearest points of a batch's queries within the groups that have the lowest minima in its screen."""
         prepared = self.prepared
         count = min(self.plan.k + max(self.plan.k, tuning.NEAREST), len(prepared.points))
         facts: dict[str, Any] = {"metric": "sqeuclidean", "own": own, "double": False}
@@ -183,7 +183,7 @@ class ContractedScreen:
 
 
 def retries(plan: CudaPlan, unproved: float) -> Iterator[tuple[str, int]]:
-    """Yield, for each retry of unproved rows, the precision, and the factor by which it raises the groups per row.
+    """Yield the precision of each retry of unproved rows, and the factor by which it multiplies the groups per row.
 
     `unproved` is the share of the first rows that were not certified as exact with the fitted number of groups per row.
     """

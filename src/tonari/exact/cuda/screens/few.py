@@ -4,8 +4,8 @@
     finish_few    minima -> groups -> exact values -> the k best, in order, and whether they are proved
 
 A search of one query among 100,000 points of 128 columns reads 26 MB of packed points, which takes an H100 about 6 µs,
-but each of the usual fifteen launches takes 2 to 4 µs, gaps included. Answers have the same bits as usual. Rows that
-the certificate does not prove are searched again as usual.
+but each of the usual fifteen launches takes 2 to 4 µs, gaps included. Answers are the same, bit for bit, as those of
+the usual launches. Rows that the certificate does not prove are searched again as usual.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def _screen(
         },
         warps=tuning.FEW_SCREEN_WARPS,
         registers=tuning.FEW_SCREEN_REGISTERS,
-        fused=not metric.angular,  # norms must have the bits of the reference
+        fused=not metric.angular,  # norms must equal those of the reference bit by bit
     )
 
 

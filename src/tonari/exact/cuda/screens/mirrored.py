@@ -134,7 +134,8 @@ class Mirror:
     def screened(self, queries: PackedQueries, first: int) -> Mirrored:
         """Screen the next batch, from row `first` on; append its rows to the lists of later points near them."""
         m = len(queries.values)
-        self._next = -1  # valid again after all launches: a batch that fails must not append rows twice
+        # -1, which no batch follows, until all launches succeed: a repeated batch would append its rows twice
+        self._next = -1
         here = slice(first, first + m)
         listed = self._screen(queries, first)
         self._next = first + m
@@ -201,7 +202,7 @@ class Mirror:
         )
 
     def _limits(self, first: int, m: int) -> Any:
-        """Return each later point's limit: a row of the batch is appended to its list if the score is at most this."""
+        """Return each later point's limit: the largest score with which a row of the batch enters the point's list."""
         import torch
 
         from tonari.exact.cuda.kernels.screens.mirrored_note import limits_kernel

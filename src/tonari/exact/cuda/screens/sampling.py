@@ -89,7 +89,7 @@ def sample_for(n: int, wanted: int, group: int, slot_cost: float | None = None) 
 
 
 def sample_for_codes(n: int, m: int, width: int, group: int) -> Sample | None:
-    """Return the sample for m queries compared by codes, whose thresholds keep the groups of `width` of n points.
+    """Return the sample for m queries among n coded points; its thresholds keep the groups of `width` points per row.
 
     None if thresholds are not used, because the minima of all groups are written.
 
@@ -164,7 +164,7 @@ def _rank(mean: float) -> int:
 
 @cached(maxsize=1024)
 def _upper(rank: int) -> float:
-    """Return nearly the smallest c with P(Poisson(c) < rank) <= ODDS."""
+    """Return approximately the smallest c with P(Poisson(c) < rank) <= ODDS."""
     mean = float(rank)
     while _below(mean, rank) > tuning.ODDS:
         mean += 1 / 64 + math.sqrt(rank) / 64

@@ -76,7 +76,7 @@ class Screener:
         return FirstAttempt(n, sample, max(slots, sample.least_slots))
 
     def begin_mirror(self, width: int, precision: str, pack: Callable[[slice], PackedQueries]) -> None:
-        """Compute each score of two rows of a graph only once from now on, if the plan has room for the longer lists.
+        """From now on, compute each score of two rows of a graph only once, if the plan has room for the longer lists.
 
         `pack` packs some of the rows, as queries.
         """

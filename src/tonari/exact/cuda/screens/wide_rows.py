@@ -87,9 +87,9 @@ def tiling_of(length: int, *, tall: bool = False) -> HeldTiling:
 def launch_held(
     rows: Any, points: Any, tiling: HeldTiling, split: Split, lists: Lists, terms: dict[str, Any], *, first: int = 0
 ) -> None:
-    """List the groups at or below each query's threshold; in a graph, also write notes for points of later batches.
+    """List the groups at or below each query's threshold; in a graph, also record the near points of later batches.
 
-    kernels/screens/mirrored.py explains the notes.
+    kernels/screens/mirrored.py explains these records.
 
     Parameters
     ----------
@@ -103,8 +103,8 @@ def launch_held(
     lists : Lists
         Output.
     terms : dict
-        The error terms and thresholds; for a graph also the limits, the shifts of the queries, and the outputs for
-        notes. For a graph these arrays cover all rows; only the shifts and the notes cover just this batch.
+        The error terms and thresholds; for a graph also the limits, the shifts of the queries, and the outputs for the
+        records. For a graph these arrays cover all rows; only the shifts and the records cover just this batch.
     first : int
     """
     from tonari.exact.cuda.kernels.screens.wide_rows import screen_held_kernel

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tonari.exact.cuda import tuning
 
-NEAR_BYTES = 32  # scratch bytes per refined group or near point; the search for these takes little more
+NEAR_BYTES = 32  # scratch bytes per refined group or near point; the search for them needs few more bytes
 
 
 def usual_width(wanted: int) -> int:

@@ -38,7 +38,7 @@ def load_query(rows_ptr, row, D: tl.constexpr):
 
 @triton.jit
 def child_keys(query, boxes_ptr, node, D: tl.constexpr, METRIC: tl.constexpr, WIDTH: tl.constexpr):
-    """Compute the keys [WIDTH] of the boxes of a node's children for a query."""
+    """Compute the keys (bits of lower bounds) [WIDTH] of the boxes of a node's children for a query."""
     tl.static_assert((WIDTH & (WIDTH - 1)) == 0, "a child's number takes whole bits of its key")
     lane = tl.arange(0, WIDTH)
     box_ptrs = boxes_ptr + node.to(tl.int64) * (2 * D * WIDTH) + lane

@@ -70,7 +70,7 @@ def halve_kernel(
     below = (present & (step < middle[:, None])).to(tl.int32)
     tied = (present & (step == middle[:, None])).to(tl.int32)
     room = (half - tl.sum(below, axis=1))[:, None]
-    # One scan counts smaller and equal steps, in 16 bits each; two scans would take longer to compile.
+    # One scan counts smaller and equal steps, in two halves of an integer; two scans would take longer to compile.
     tl.static_assert(length < 1 << 16)
     counts = tl.cumsum(below + (tied << 16), axis=1)
     rank = counts >> 16  # rank of a point among the equal steps of its segment

@@ -32,7 +32,7 @@ def exact_values(query, points, D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: t
             else:
                 total = total + of_distance(tl.abs(t), METRIC)
         lanes = lanes + (total,)
-    # Add 16 lanes pairwise, to 8, 4, 2 and 1. Lanes without a dimension would be zeros, which change nothing.
+    # Add 16 lanes pairwise, to 8, 4, 2 and 1. Lanes beyond the last dimension would be zeros, which change nothing.
     for half in tl.static_range(4):
         joined = ()
         for j in tl.static_range(min(D, 8 >> half)):

@@ -57,7 +57,7 @@ def visit(
     LEVEL: tl.constexpr, D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: tl.constexpr, BLOCK: tl.constexpr,
     LIST: tl.constexpr, WIDTH: tl.constexpr, NOTHING: tl.constexpr, COUNT: tl.constexpr, BOUNDED: tl.constexpr,
 ):  # fmt: skip
-    """Search the subtree of a node; return the updated list, limit and visits. Children of level-0 nodes are leaves.
+    """Search the subtree of a node; return the updated list, limit and visits. The children of level 0 are leaves.
 
     BOUNDED: visit at most `left` more nodes and leaves; then lower the limit so far that no child is near enough.
     """

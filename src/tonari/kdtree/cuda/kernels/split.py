@@ -34,7 +34,7 @@ def spread_kernel(
     begin = tl.load(bounds_ptr + segment, mask=present, other=0)
     size = tl.load(bounds_ptr + segment + 1, mask=present, other=0) - begin
     at = begin[:, None] + tl.arange(0, SAMPLES)[None, :].to(tl.int64) * size[:, None] // SAMPLES
-    # The last leaves may begin after the last point, so positions are limited.
+    # The last leaves may begin after the last point, so positions are clipped to the last point.
     row_at = tl.load(order_ptr + tl.minimum(at, last)).to(tl.int64) * D
     widest = tl.zeros([SEGMENTS], tl.int32)
     most = tl.full([SEGMENTS], -1, rows_ptr.dtype.element_ty)

@@ -24,7 +24,7 @@ def scan_leaf(
     D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: tl.constexpr, LISTED: tl.constexpr, LATER: tl.constexpr,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Write and count the points of a leaf that are within the limit; return the query's count of hits so far."""
+    """Write and count the points of a leaf that are within the limit; return the query's number of hits so far."""
     for block in tl.range(leaf.to(tl.int64) * blocks, (leaf.to(tl.int64) + 1) * blocks):
         at = block * BLOCK + tl.arange(0, BLOCK)
         column_ptrs = rows_ptr + block * (D * BLOCK) + tl.arange(0, BLOCK)
@@ -59,7 +59,7 @@ def visit(
     LEVEL: tl.constexpr, D: tl.constexpr, METRIC: tl.constexpr, DOUBLE: tl.constexpr, LISTED: tl.constexpr,
     LATER: tl.constexpr, BLOCK: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
-    """Search the subtree of a node; return the query's count of hits so far. Children of level-0 nodes are leaves."""
+    """Search the subtree of a node; return the query's number of hits so far. The children of level 0 are leaves."""
     keys = child_keys(query, level_ptrs[LEVEL], node, D, METRIC, WIDTH)
     nearest = tl.min(keys)
     while nearest <= reach:
@@ -106,7 +106,8 @@ def within_kernel(
     if HAS_OWN:
         own = tl.load(own_ptr + row).to(tl.int32)
     value = tl.load(limits_ptr + row)
-    # The bits of nonnegative values have the order of the values; no point is within a negative limit.
+    # Values that are not negative are compared by their bits, which have the same order. No point is within a negative
+    # limit.
     reach = tl.where(value < 0, -1, limit_of(value, D, METRIC, WIDTH))
     limit = value.to(tl.int64 if DOUBLE else tl.int32, bitcast=True)
     if LISTED:

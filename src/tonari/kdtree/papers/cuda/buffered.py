@@ -26,12 +26,12 @@ from tonari.kdtree.papers.rounds import Rounds
 from tonari.metrics import get_metric
 
 BATCH = 5  # queries per round, as a multiple of the size of a buffer (section 4.2)
-TILE = 16  # queries of a leaf that one program compares with the leaf's points, at most
+TILE = 16  # maximum number of queries that one program compares with the points of a leaf
 _NO_LIMIT = 0x7F61B1E6 | (WIDTH - 1)  # the initial limit, as in the walk: the bits of 3e38
 
 
 class _State(NamedTuple):
-    """The state of all queries between rounds: their lists, in `search`, their limits and their stacks."""
+    """The state of all queries between rounds: the neighbours found so far, in `search`, the limits and the stacks."""
 
     search: TreeSearch
     limits: Any

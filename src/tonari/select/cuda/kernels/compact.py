@@ -19,7 +19,7 @@ from tonari.select.cuda.kernels.registers.tiles import per_thread, places, row_l
 def passes(
     bits, ids, key, last, EXACT: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr, WIDE: tl.constexpr
 ):
-    """Return a mask of the values at or below the threshold (key, last)."""
+    """Return a mask of the values at or below the threshold: `key`, and `last`, the largest index with this key."""
     if EXACT:
         return at_or_below(to_keys(bits, INFINITE, LARGEST, WIDE), ids, key, last)
     flip, limit = comparable_bits(key, INFINITE, LARGEST, WIDE, bits.dtype.primitive_bitwidth)
@@ -45,7 +45,7 @@ def compact_kernel(
     HAS_LENGTHS: tl.constexpr, CHECK_NAN: tl.constexpr, INFINITE: tl.constexpr, LARGEST: tl.constexpr,
     WIDE: tl.constexpr, EXACT: tl.constexpr, T: tl.constexpr, A: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Append a chunk's values up to the row's threshold to its survivors; beyond the capacity, only count them."""
+    """Append the values of a chunk up to the threshold to the survivors of its row; count those beyond the capacity."""
     program = tl.program_id(0)
     row = (program // parts).to(tl.int64)
     row_ptr = values_ptr + row * stride

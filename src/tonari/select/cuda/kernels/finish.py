@@ -1,6 +1,6 @@
 """The last step of a selection: find the k smallest of the at most CAPACITY survivors of each row, in order.
 
-    kth_pair              if there are more than SIZE pairs, bisection keeps k to SIZE of them at the front
+    kth_pair              if there are more than SIZE pairs, bisection keeps at least k and at most SIZE of them
     sorting network       of SIZE >= k pairs, a power of two
     values                from the keys; the row itself is read only for zeros and NaN
 

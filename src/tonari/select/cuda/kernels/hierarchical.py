@@ -36,7 +36,7 @@ def load_entries(
 
 @triton.jit
 def list_size(length, power):
-    """Return the size of the list whose entries are minima of `power` values each, without overflow."""
+    """Return the size of the list whose entries are minima of `power` values each; the computation cannot overflow."""
     return tl.where(length > 0, (length - 1) // power + 1, 0)
 
 
@@ -53,7 +53,7 @@ def minima_kernel(
     LARGEST: tl.constexpr, WIDE: tl.constexpr, G: tl.constexpr, GROUPS: tl.constexpr, WIDTH: tl.constexpr,
     TWO: tl.constexpr,
 ):  # fmt: skip
-    """Compute the minima of GROUPS groups from WIDTH members at once. TWO: also compute the next list's minima."""
+    """Compute the minima of GROUPS groups, WIDTH members of each at once; if TWO, also the minima of the next list."""
     tl.static_assert(not TWO or (G == WIDTH and GROUPS % G == 0), "a group of minima is one program's")
     program = tl.program_id(0)
     row = (program // tiles).to(tl.int64)

@@ -1,6 +1,6 @@
 """Selection from few long rows: a row is cut into parts, and one program holds a part in registers.
 
-    part     a program reads a part of a row once and writes its `keep` or fewer smallest pairs, at least k
+    part     a program reads a part of a row once, and writes at least k and at most `keep` of its smallest pairs
     lists    the same for the pairs kept from the parts of a row, while these are too many for one program
     answer   the k smallest of the remaining pairs, in order; directly from the values if a row fits into one program
 
@@ -30,7 +30,7 @@ EMPTY = tl.constexpr(0x7FFFFFFF)
 
 @triton.jit
 def places_in_order(mask):
-    """Return each element's position among the elements in the mask, which are counted in order of their offsets."""
+    """Return the rank of each element of the mask among these elements, in order of their offsets."""
     ones = mask.to(tl.int32)  # [T, A, V]
     runs = tl.reduce(ones, 2, _sum_combine)
     upto = tl.associative_scan(runs, 0, _sum_combine)
@@ -65,7 +65,7 @@ def last_of_equal(keys, offsets, key, k, most, below):
 
 @triton.jit
 def bound_of_tile(keys, offsets, k, most, NARROW: tl.constexpr):
-    """Return a (key, offset) bound that at least k and at most `most` pairs of a tile do not exceed.
+    """Return a (key, offset) bound such that at least k and at most `most` pairs of a tile are at or below it.
 
     The tile must have at least k pairs. NARROW: keys have at most 16 bits and are often equal, so each key is packed
     with its offset into one 31-bit number.
@@ -99,9 +99,9 @@ def bound_of_values(
     row_ptr, begin, end, k, most, nan_row_ptr, row, CHECK_NAN: tl.constexpr, INFINITE: tl.constexpr,
     LARGEST: tl.constexpr, WIDE: tl.constexpr, NARROW: tl.constexpr, T: tl.constexpr, A: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Return a (key, offset) bound that at least k and at most `most` values in [begin, end) do not exceed.
+    """Return a (key, offset) bound such that at least k and at most `most` values in [begin, end) are at or below it.
 
-    If the range has at most `most` values, none of them exceeds the bound.
+    If the range has at most `most` values, all of them are at or below the bound.
     """
     offsets = tile_offsets(A, T, V)
     if begin + T * A * V <= end:  # wide loads need no mask
@@ -125,7 +125,7 @@ def bound_of_lists(
     lists_ptr, begin, end, k, most, WIDE: tl.constexpr, NARROW: tl.constexpr, T: tl.constexpr, A: tl.constexpr,
     V: tl.constexpr,
 ):  # fmt: skip
-    """Return a (key, offset) bound that at least k and at most `most` pairs of the slots [begin, end) do not exceed."""
+    """Return a (key, offset) bound such that at least k and at most `most` pairs of [begin, end) are at or below it."""
     offsets = tile_offsets(A, T, V)
     inside = begin + offsets < end
     keys = tl.load(lists_ptr + begin + offsets, mask=inside, other=last_key(WIDE))
@@ -137,7 +137,7 @@ def collect_values(
     row_ptr, begin, end, key, last, out_ptr, columns_at, INFINITE: tl.constexpr, LARGEST: tl.constexpr,
     WIDE: tl.constexpr, T: tl.constexpr, B: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Write the pairs of one part of a row that do not exceed (key, last), in order of column; return their count."""
+    """Write the pairs at or below (key, last) in one part of a row, in order of column; return their count."""
     count = tl.zeros((), tl.int32)
     for start in range(begin, end, T * B * V):
         columns = start + tile_offsets(B, T, V)
@@ -156,7 +156,7 @@ def collect_lists(
     lists_ptr, begin, end, columns_at, key, last, out_ptr, out_columns_at, WIDE: tl.constexpr, T: tl.constexpr,
     B: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Write the pairs of the slots [begin, end) that do not exceed (key, last), in column order; return their count."""
+    """Write the pairs at or below (key, last) in the slots [begin, end), in order of column; return their count."""
     count = tl.zeros((), tl.int32)
     for start in range(begin, end, T * B * V):
         slots = start + tile_offsets(B, T, V)
@@ -200,8 +200,8 @@ def part_kernel(
 
 @triton.jit(do_not_specialize=["lists_at", "out_at", "width", "columns_at", "k", "parts", "keep", "out_columns_at"])
 def lists_kernel(
-    # inputs from `lists_at` on: the lists of each row, `width` slots in all; outputs from `out_at` on: [row][part]
-    # lists
+    # inputs, from `lists_at` on: the lists of each row, `width` slots per row. Outputs, from `out_at` on: lists
+    # [row][part].
     lists_ptr,
     # shapes
     lists_at, out_at, width, columns_at, k, parts, keep, out_columns_at,
@@ -221,8 +221,8 @@ def lists_kernel(
 
 @triton.jit(do_not_specialize=["n", "k", "lists_at", "width", "columns_at", "packed_at"])
 def parts_answer_kernel(
-    # inputs; lists_ptr: lists from `lists_at` on, `width` slots per row; scratch from `packed_at` on, SIZE pairs per
-    # row
+    # inputs: bits of the values, and lengths of the rows. lists_ptr: lists of `width` slots per row from `lists_at` on;
+    # scratch memory for SIZE pairs per row from `packed_at` on
     values_ptr, lengths_ptr, lists_ptr,
     # outputs
     out_values_ptr, out_columns_ptr, nan_row_ptr,

@@ -182,7 +182,7 @@ def settle_kernel(
     TILE: tl.constexpr,
     PARTS: tl.constexpr,
 ):
-    """Write the (key, index) bound of a row that k pairs do not exceed; PARTS is a power of two, at least `parts`."""
+    """Write a row's (key, index) bound, at or below which are exactly k pairs; PARTS is a power of two >= `parts`."""
     row = tl.program_id(0).to(tl.int64)
     length = row_length(lengths_ptr, row, n, HAS_LENGTHS)
     prefix, wanted, share = state_before(

@@ -47,7 +47,7 @@ def sort_runs_kernel(
 
 @triton.jit
 def merge_path(keys_a_ptr, ids_a_ptr, size_a, keys_b_ptr, ids_b_ptr, size_b, place):
-    """Return the count of pairs from run a among the first `place` pairs of the merged ascending runs a and b."""
+    """Return the number of pairs from run a among the first `place` pairs after merging the ascending runs a and b."""
     low = tl.maximum(0, place - size_b)
     high = tl.minimum(place, size_a)
     while low < high:

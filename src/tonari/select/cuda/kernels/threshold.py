@@ -1,7 +1,7 @@
 """Sampled thresholds and compaction (matsumoto2015, sections III and V-A), on the GPU.
 
     sample    runs of RUN adjacent values, one at a random position in every stratum of the row. The threshold is a
-              (key, index) pair that at least `rank`, and few more, of the samples do not exceed. The index separates
+              (key, index) pair with at least `rank` samples, and few more, at or below it. The index separates
               equal values. A sample spread over the row works for sorted rows as well as for random ones
     compact   the row is streamed once; pairs at or below the threshold are the row's survivors (kernels/compact.py)
     answer    the k smallest survivors, in order (kernels/finish.py); a row with fewer than k survivors, or more than
@@ -105,7 +105,7 @@ def pair_of(keys, ids, kept):
 
 @triton.jit
 def store_threshold(keys_ptr, ids_ptr, counts_ptr, row, key, last, everything, WIDE: tl.constexpr):
-    """Store a row's threshold, or the largest pair if `everything` survives; set the row's count of survivors to 0."""
+    """Store a row's threshold, or the largest pair if `everything` shall survive; set the row's survivor count to 0."""
     tl.store(keys_ptr + row, tl.where(everything, last_key(WIDE), key))
     tl.store(ids_ptr + row, tl.where(everything, 0x7FFFFFFF, last))
     tl.store(counts_ptr + row, 0)

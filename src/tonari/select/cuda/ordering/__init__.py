@@ -1,4 +1,4 @@
-"""Neighbour lists on CUDA: put in order, by value and, for equal values, by index; and merged.
+"""Order neighbour lists on CUDA by (value, index), and merge lists from several parts of the points.
 
 order.py    orders and merges lists of equal length
 merge.py    merges lists found in parts of the points

@@ -54,7 +54,7 @@ def order_lists(begins: Any, counts: Any, values: Any, ids: Any, *, descending: 
         torch.empty(total, dtype=ids.dtype, device=device),
         torch.empty(total, dtype=values.dtype, device=device),
     )
-    for length, end in zip(bounds, ends, strict=False):  # the first class, of empty lists, needs no sorting
+    for length, end in zip(bounds, ends, strict=False):  # the first class contains empty lists, which need no sorting
         if end > first:
             _order_short(begins, counts, values, ids, numbers[first:end], length, descending, found)
         first = end

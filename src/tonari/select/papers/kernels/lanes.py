@@ -53,7 +53,7 @@ def store_entry(key_ptrs, index_ptrs, position, key, index, mask):
 
 @triton.jit
 def fill_with_pads(key_ptrs, index_ptrs, size, lanes, WIDE: tl.constexpr):
-    """Empty the queues of `lanes` by filling their `size` positions with pads."""
+    """Empty the queues of `lanes`: fill their `size` positions with pads."""
     for position in range(size):
         store_entry(key_ptrs, index_ptrs, position, last_key(WIDE), PAD_INDEX, lanes)
 

@@ -59,7 +59,7 @@ def write_survivors(index_ptrs, size, value_ptrs, out_bit_ptrs, out_index_ptrs, 
     do_not_specialize=["first_row", "rows", "n", "size", "buffer_size", "group", "stride", "lists_stride", "top_start"]
 )
 def queue_kernel(
-    # inputs: bits of the values, one length per row, and [row][entries of all lists of minima]
+    # inputs: bits of the values; the length of each row; for each row, the entries of its lists of minima
     values_ptr, lengths_ptr, lists_ptr,
     # scratch: [program][position][32 lanes]
     keys_ptr, indices_ptr, numbers_ptr, buffer_keys_ptr, buffer_indices_ptr,

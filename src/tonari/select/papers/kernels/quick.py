@@ -65,7 +65,7 @@ def sampled_pivot(
 
 @triton.jit
 def split_places(low, high):
-    """Return each element's position among those in `low` and in `high`, and the counts of both masks (below 2^15)."""
+    """Return the positions of elements among those in the masks `low` and `high`, and both counts (below 2^15)."""
     ones = low.to(tl.int32) + (high.to(tl.int32) << 16)
     runs = tl.sum(ones, 2)
     threads = tl.sum(runs, 1)

@@ -144,7 +144,6 @@ class Unproved:
 
     @property
     def is_done(self) -> bool:
-        """Whether the host knows that all rows are proved."""
         return self.known is not None and not len(self.known)
 
     def look(self) -> Any:
@@ -207,7 +206,7 @@ class Unproved:
         return self.expecting(rehearse, sum(rows for rows, _ in sizes))
 
     def among_all(self, rows: Any, queries: Any, prepared: Searchable, plan: CudaPlan) -> None:
-        """Search some rows among all points, prepared in another form such as int8 (`prepared`); store the answers."""
+        """Search some rows among all points, which `prepared` has in another form, such as int8; store the answers."""
         ids = None if self.own is None else self.own[rows]
         self._take(rows, *self._search_all(queries, prepared, plan, ids))
 
@@ -217,7 +216,7 @@ class Unproved:
         self._search_all(some, prepared, plan, None if own is None else own.new_empty(rows))
 
     def part(self, points: int, rows: int) -> CudaPlan:
-        """Return the plan for `rows` queries among `points` points; it never tests for 8-bit integers again."""
+        """Return the plan for `rows` queries among a subset of `points` points, without a test for 8-bit integers."""
         part = plan_for_part(self.plan, points, rows, self.plan.devices[0])
         return dataclasses.replace(part, bytes_later=False)
 
@@ -244,7 +243,7 @@ class Unproved:
         return expecting(rehearse)
 
     def _take(self, rows: Any, found: Neighbors, done: Report) -> None:
-        """Copy the answers of some rows from a separate search, which has proved all of them."""
+        """Store the answers of some rows, all of which a separate search has certified as exact."""
         self.found.distances[rows], self.found.indices[rows] = found
         self.proved[rows] = 1
         self.known = rows[:0] if rows is self.known else None

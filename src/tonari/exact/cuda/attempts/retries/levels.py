@@ -33,7 +33,6 @@ class Ahead(Attempt):
     when = "on the first level, before the host knows which rows are left, if the first rows suggest that they are few"
 
     def worth(self, left: Unproved) -> int | None:
-        """Return the number of rows to search; None if it is 0."""
         return left.search.stragglers or None
 
     def run(self, left: Unproved, given: int) -> None:
@@ -42,7 +41,7 @@ class Ahead(Attempt):
 
 
 def search_unknown(left: Unproved, count: int) -> None:
-    """Retry `count` rows without waiting for the device: unproved rows and, if these are fewer, proved rows."""
+    """Retry `count` rows without waiting for the device: unproved rows and, if these are too few, proved rows."""
     with levels_of(left.search):
         rows = left.proved.argsort(stable=True)[:count]
         left.again(left.search.filled(rows), lambda search: search.levels()[0].begin(), some_proved=True)
@@ -66,7 +65,6 @@ class AtLevel(Attempt):
         self.name = f"level {number + 1}, {level}"
 
     def worth(self, left: Unproved) -> Any:
-        """Return the row numbers of the unproved rows; None if the attempt is not worth its time."""
         rows = left.look()
         return None if left.search.are_few(len(rows)) else rows
 
@@ -89,7 +87,6 @@ class ByValues(Attempt):
     when = "for all rows that are still left"
 
     def worth(self, left: Unproved) -> Any:
-        """Return the row numbers of the unproved rows; None if the attempt is not worth its time."""
         rows = left.look()
         return rows if len(rows) else None
 
@@ -107,7 +104,7 @@ def _compare(search: Search) -> Again:
 
 @contextlib.contextmanager
 def levels_of(search: Search) -> Iterator[list[Level]]:
-    """Yield the levels of a search; drop the packed copies of all levels at the end."""
+    """Yield the list of a search's levels; afterwards, drop the packed copies that the levels have made."""
     levels = search.levels()
     try:
         yield levels

@@ -7,16 +7,17 @@ query q, and y a point of q's answer. Then
 
     |y - c|  <=  |q - c| + |y - q|  <=  |q - c| + V
 
-so a search among the points within |q - c| + V of c finds the whole answer. A round chooses some queries as centres c,
-drops centres that are near another one, and assigns every query to its nearest centre, if that is near enough.
+so a search among the points within |q - c| + V of c finds the whole answer. The search proceeds in rounds. Each round
+chooses some queries as centres c, drops every centre that is near another centre, and assigns each query to its nearest
+centre, if that is near enough.
 
 Distances are float64 products of form rows (rows/form.py) with a bound on their error, so no point is missed. A
 neighbourhood is skipped if its search takes longer than it saves, and rounds end when one saves little. The module uses
 only torch functions, so no kernel has to be compiled.
 
-An attempt refines a limited number of points per row. It cannot prove a row if a larger number of points is so near
-that the error bounds exceed their distances. A few rows and points suffice to estimate whether this holds for most
-rows, and whether these rows have neighbourhoods. The test for a near point is
+An attempt refines a limited number of points per row. It cannot prove a row if more points than that are so near that
+the error bounds exceed their distances. A few rows and points suffice to estimate whether this holds for most rows, and
+whether these rows have neighbourhoods. The test for a near point is
 
     |q' - x'|^2  <=  12 d u |q'|^2        u = 2^-24: all levels have errors of 2^-24 for each of 4 d additions and more,
                                           relative to a, |q'| |x'| and |q'| |x'|, which are about |q'|^2 (exactness.md)
@@ -35,16 +36,16 @@ from tonari.metrics import get_metric
 
 _SLACK = 1 + 2.0**-20  # exceeds all rounding errors of the bounds
 _TINY = 2.0**-70  # exceeds the error that underflow causes in a distance
-_LARGEST = 1e30  # form rows with a larger squared length are left out, so that all sums stay finite
+_LARGEST = 1e30  # longer rows (by squared length, in the form of the screen) are left out, so that all sums stay finite
 
 
 class Nearby(Attempt):
-    """Search rows not yet certified as exact among the points near them, if that saves much time.
+    """Search unproved rows only among the points near them, if that saves much time.
 
     Parameters
     ----------
     least : int
-        The smallest number of values that the search of a neighbourhood must save: NEARBY_VALUES or NEARBY_SCREEN.
+        The minimum number of values (pairs x columns) that the search of a neighbourhood must save.
     """
 
     name = "nearby"
@@ -54,7 +55,6 @@ class Nearby(Attempt):
         self.when = f"among the points near the rows that are left, if each neighbourhood saves {least} values or more"
 
     def worth(self, left: Unproved) -> Any:
-        """Return the row numbers of the unproved rows; None if the attempt is not worth its time."""
         if not (left.plan.subsets and get_metric(left.plan.metric).squares):
             return None
         rows = left.look()
@@ -85,7 +85,7 @@ class NearbyAtOnce(Nearby):
 
 
 def _places_of(left: Unproved, rows: Any) -> tuple[Any, Any, DeviceForm, Any]:
-    """Return the arguments of :func:`neighbourhoods` for unproved rows: queries, points, their form, and reach."""
+    """Return the arguments of :func:`neighbourhoods` for unproved rows: queries, points, form, and each row's reach."""
     form = left.search.prepared.form
     return left.search.queries[rows], left.points, form, reach_of(left.found.distances[rows, -1], form)
 
@@ -103,8 +103,8 @@ class Round:
     sizes: list[tuple[int, int]]
     _places: list[int]  # indices of the centres that have neighbourhoods
     _left: Any  # int64 (rows,): the positions of the round's queries
-    _nearest: Any  # int64 (rows,): the index of each query's centre, -1 for none
-    _inside: Any  # bool (n, centres): whether a point may be a neighbour of one of a centre's queries
+    _nearest: Any  # int64 (rows,): index of the centre to which each query is assigned, -1: none
+    _inside: Any  # bool (n, centres): whether a point may be a neighbour of a query assigned to the centre
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         """Yield, for each neighbourhood, the positions of its queries and the ascending row numbers of its points."""
@@ -120,14 +120,14 @@ class Round:
 
 
 def reach_of(kth: Any, form: DeviceForm) -> Any:
-    """Convert returned values to upper bounds on the distances between the form rows of query and point, float64."""
+    """Convert returned distances to upper bounds on the distances between rows in the form of the screen, float64."""
     kth = kth.double()
     distances = kth if get_metric(form.metric).root else kth.sqrt()
     return (distances * _SLACK + _TINY) * form.scale
 
 
 def neighbourhoods(queries: Any, points: Any, form: DeviceForm, reach: Any, least: int) -> Iterator[Round]:
-    """Yield neighbourhoods by rounds: sets of nearby queries, each with all points that may be in their answers.
+    """Yield rounds of neighbourhoods: sets of nearby queries, each with all points that may be in their answers.
 
     Waits for the device.
 
@@ -140,7 +140,7 @@ def neighbourhoods(queries: Any, points: Any, form: DeviceForm, reach: Any, leas
         An upper bound on the distance, between form rows, to the k-th best known point; infinite if fewer points are
         known.
     least : int
-        The smallest number of values that the search of a neighbourhood must save: NEARBY_VALUES or NEARBY_SCREEN.
+        The minimum number of values (pairs x columns) that the search of a neighbourhood must save.
     """
     import torch
 
@@ -156,13 +156,13 @@ def neighbourhoods(queries: Any, points: Any, form: DeviceForm, reach: Any, leas
 
 
 def is_worth_a_round(rows: int, points: Any, least: int) -> bool:
-    """Whether a round of this many rows may save enough time."""
+    """Whether one more round of neighbourhoods may save enough time, if `rows` rows are left."""
     n, d = points.shape
     return bool(rows * n * d >= tuning.NEARBY_OF_ROUND * least)
 
 
 def are_inseparable(queries: Any, points: Any, form: DeviceForm, reach: Any, most: int) -> bool:
-    """Whether, for most of these rows, too many points are near for bounds to certify an answer.
+    """Whether most of these rows have so many near points that error bounds cannot certify their answers.
 
     A row counts only if few points are within twice its reach, so that it can have a neighbourhood.
 
@@ -197,7 +197,8 @@ def _round(queries: Any, points: Any, form: DeviceForm, reach: Any, left: Any, l
         queries, reach = queries[left], reach[left]
     step = -(-len(queries) // tuning.NEARBY_CENTRES)
     centres, lengths = _form_rows(queries[::step], form, scale)
-    centres.masked_fill_(lengths.isinf()[:, None], 0.0)  # a centre may be any row
+    # Any row may become a centre, so rows that are too long are replaced by zeros.
+    centres.masked_fill_(lengths.isinf()[:, None], 0.0)
     apart = _squares(centres, lengths, centres, up=True).sqrt()
     places = _far_apart(apart.tolist(), (tuning.NEARBY_APART * reach[::step]).tolist())
     centres = centres[places]
@@ -220,14 +221,14 @@ def _round(queries: Any, points: Any, form: DeviceForm, reach: Any, left: Any, l
 
 
 def _blocks(rows: Any, form: DeviceForm, scale: float) -> Iterator[tuple[Any, Any]]:
-    """Yield form rows and their squared lengths, for one block of rows after another."""
+    """Yield rows in the form of the screen, float64, and their squared lengths, for one block of rows after another."""
     block = max(1, min(tuning.FORM_VALUES // form.d, tuning.NEARBY_ROWS))
     for begin in range(0, len(rows), block):
         yield _form_rows(rows[begin : begin + block], form, scale)
 
 
 def _form_rows(rows: Any, form: DeviceForm, scale: float) -> tuple[Any, Any]:
-    """Return form rows, float64 (rows, d), and their squared lengths, which are infinite for rows that are too long.
+    """Return rows in the form of the screen, float64, and squared lengths, infinite for rows that are too long.
 
     The scale is a power of two, so each element is rounded once. The addition reads rows of any dtype without a copy.
     """
@@ -256,7 +257,7 @@ def _squares(rows: Any, lengths: Any, centres: Any, *, up: bool) -> Any:
 
 
 def _far_apart(distances: list[list[float]], least: list[float]) -> list[int]:
-    """Return the rows to keep, in order; each is farther than `least` from every row kept before it.
+    """Choose rows in order, each farther than its entry in `least` from all rows chosen before; return their indices.
 
     >>> _far_apart([[0, 1, 9], [1, 0, 8], [9, 8, 0]], [2, 2, 2])
     [0, 2]

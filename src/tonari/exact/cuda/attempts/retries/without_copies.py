@@ -1,4 +1,4 @@
-"""Search unproved rows (not yet certified as exact) without the copies of points that no answer can contain."""
+"""Search unproved rows (not yet certified as exact) without duplicate points that no answer can contain."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tonari.exact.cuda.rows.copies import numbers_of_first_copies, runs_of_copie
 
 
 class WithoutCopies(Attempt):
-    """Search rows that are not yet certified as exact without the copies of points that no answer can contain.
+    """Search rows that are not yet certified as exact, without duplicate points that no answer can contain.
 
-    The attempt is made only if such copies exist (rows/copies.py).
+    The attempt is made only if such duplicates exist (rows/copies.py).
     """
 
     name = "without copies"

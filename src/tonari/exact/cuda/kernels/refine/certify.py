@@ -14,7 +14,7 @@ import triton.language as tl
 from tonari.metrics.kernels.instructions import sqrt
 
 SLACK = tl.constexpr(2.0**-50)  # exceeds the float64 rounding errors of converting values to scores
-_EVALUATION = tl.constexpr(2.0**-51)  # relative error of evaluating a value in float64, divided by d + 16
+_EVALUATION = tl.constexpr(2.0**-51)  # relative error of evaluating a value in float64, divided by (d + 16)
 _HUGE = tl.constexpr(-1.0000000150474662e30)  # -1e30 rounded to float32: the score of points beyond range
 _LARGEST = tl.constexpr(3.4028234663852886e38)  # the largest float32
 _INFINITY = tl.constexpr(float("inf"))
@@ -42,7 +42,7 @@ def unit_of(scale, METRIC: tl.constexpr):
 
 @triton.jit
 def worst_value(value, shift, scale, d, METRIC: tl.constexpr, DOUBLE: tl.constexpr):
-    """Return four results, first the worst true value that may have been rounded to the returned value `value`.
+    """Return the worst true value that may have been rounded to the returned value `value`, and three more results.
 
     A returned value differs from the true one by the roundings of its evaluation, by underflow and by the rounding of
     the output. The results are the worst value, the query's shift, a mask of the rows for which both are bounded, and

@@ -108,7 +108,7 @@ def dense_kernel(
         point_norms = tl.load(point_norms_ptr + point, mask=present, other=0.0)
     for start in tl.range(begin, end, 4):
         row = tl.cast(start, tl.int32)
-        # Beyond the last query, its values are computed once more, but not stored.
+        # Steps after the last query compute its values once more, but do not store them.
         q0_ptrs = queries_ptr + row.to(tl.int64) * width + column
         q1_ptrs = queries_ptr + tl.minimum(row + 1, rows - 1).to(tl.int64) * width + column
         q2_ptrs = queries_ptr + tl.minimum(row + 2, rows - 1).to(tl.int64) * width + column

@@ -43,10 +43,10 @@ def candidates(
     tl.static_assert((GROUP & (GROUP - 1)) == 0)
     slot = numbers // GROUP
     group = tl.load(groups_ptr + row * groups_stride + slot, mask=slot < width, other=-1)
-    # Bits instead of a remainder: from a remainder of a remainder, Triton 3.6 wrongly infers that all ids are even,
-    # and emits loads that are wider than the alignment of rows.
+    # A bit mask, not a remainder: from a remainder of a remainder, Triton 3.6 wrongly infers that all ids are even, and
+    # emits loads that are wider than the alignment of rows.
     ids = member_column(tl.maximum(group, 0), numbers & (GROUP - 1), GROUP, POINT_TILE)
-    present = (group >= 0) & (ids >= 0) & (ids < n)  # in the padding of the last tile, ids may overflow and be negative
+    present = (group >= 0) & (ids >= 0) & (ids < n)  # ids in the padding of the last tile may overflow and be negative
     if HAS_OWN:
         present = present & (ids != tl.load(own_ptr + row))
     return ids, present

@@ -1,6 +1,7 @@
 """Find the points whose contracted rows are within a limit of a query's contracted row, in two steps after a screen.
 
-Contracted rows are rows projected to a few coordinates (exact/cuda/rows/contraction.py); below, g are these rows.
+Contracted rows are rows projected to a few coordinates (exact/cuda/rows/contraction.py); below, g(q) and g(x) denote
+such rows.
 
     groups     the groups, from a row's list or from all minima, whose certified minimum is at most the row's score
     members    the points of these groups with |g(q) - g(x)|^2 at or below the row's limit; rows are gathered in
@@ -27,7 +28,7 @@ _UNKNOWN = tl.constexpr(2**31 - 1)  # a count that exceeds every list's room
 
 @triton.jit(do_not_specialize=["segments", "segment_room", "room"])
 def near_listed_kernel(
-    # inputs: the screen's lists and their thresholds, and the scores
+    # inputs: the lists of the screen with their thresholds, and the scores
     values_ptr, entries_ptr, counts_ptr, thresholds_ptr, scores_ptr,
     # outputs: int32 [row][room] and [row]
     groups_ptr, found_ptr,
@@ -123,7 +124,7 @@ def near_members_kernel(
                 tl.float32
             )  # [CHUNK, COLUMNS]
             square += tl.sum((x - q) * (x - q), 1)
-            present = present & (square <= limit)  # no more columns are read of points above the limit
+            present = present & (square <= limit)  # further columns are not read for points above the limit
         near = present.to(tl.int32)
         if PARTS > 1:
             total = tl.atomic_add(near_ptr + row, tl.sum(near, 0), sem="relaxed")

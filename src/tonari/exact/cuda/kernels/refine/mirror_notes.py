@@ -16,7 +16,7 @@ _UNKNOWN = tl.constexpr(2**31 - 1)  # a count that exceeds every list's room
 
 @triton.jit(do_not_specialize=["width", "room"])
 def lowest_noted_kernel(
-    # inputs: each row's width + 1 lowest values, and their slots in its list; the noted rows, counts and thresholds
+    # inputs: the width + 1 lowest values of each point's list, their slots; row numbers, counts and thresholds
     lowest_ptr, slots_ptr, rows_ptr, counts_ptr, thresholds_ptr,
     # outputs: int32 [row][width], float32 [row]
     chosen_ptr, following_ptr,
@@ -25,7 +25,7 @@ def lowest_noted_kernel(
     # constants
     WIDTH: tl.constexpr,
 ):  # fmt: skip
-    """Write the `width` noted rows with the lowest values, padded with -1, and a lower bound on all other values."""
+    """Write the `width` rows with the lowest values in a point's list, padded with -1; bound all other values."""
     row = tl.program_id(0).to(tl.int64)
     at = tl.arange(0, WIDTH)
     value = tl.load(lowest_ptr + row * (width + 1) + at, mask=at < width, other=float("inf"))  # [WIDTH]
@@ -49,7 +49,7 @@ def near_noted_kernel(
     # constants
     TILE: tl.constexpr,
 ):  # fmt: skip
-    """Write the rows noted for a point with a value at or below the point's entry in `scores_ptr`."""
+    """Write the rows in a point's list whose value is at or below the point's entry in `scores_ptr`."""
     row = tl.program_id(0).to(tl.int64)
     score = tl.load(scores_ptr + row)
     count = tl.load(counts_ptr + row)

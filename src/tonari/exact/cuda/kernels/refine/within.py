@@ -53,14 +53,14 @@ def thresholds_kernel(
 def listed_parts_kernel(
     # inputs: the screen's lists
     entries_ptr, counts_ptr,
-    # input: the position of each row's first part in the output; outputs: the parts with FILL, else their count
+    # input: where each row's parts begin in the output; outputs: the parts if FILL, else their number per row
     begins_ptr, parts_ptr, totals_ptr,
     # shapes
     segments, room,
     # constants
     FILL: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
-    """Count, or with FILL write, the parts that a row's list marks. A list entry encodes 16 * group + part mask."""
+    """Count the parts that a row's list marks or, with FILL, write them. An entry is 16 * group + part mask."""
     row = tl.program_id(0).to(tl.int64)
     total = tl.zeros((), tl.int32)
     if FILL:
@@ -98,7 +98,7 @@ def lowest_parts_kernel(
     # constants
     FILL: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
-    """Count, or with FILL write, the groups of a row whose minimum is at or below its threshold."""
+    """Count the groups of a row whose minimum is at or below its threshold or, with FILL, write them."""
     row = tl.program_id(0).to(tl.int64)
     threshold = tl.load(thresholds_ptr + row)
     total = tl.zeros((), tl.int32)

@@ -23,8 +23,10 @@ from tonari.exact.cuda.kernels.rows.value import widened
 from tonari.metrics.kernels.instructions import sqrt
 
 _INFINITY = tl.constexpr(float("inf"))
-_LARGEST = tl.constexpr(1e150)  # largest element of float64: squared differences of larger ones overflow
-# Products of two rows of at least this squared norm lose less than 2^-100 of their norms' product to underflow.
+# Largest element that searches accept in float64; squared differences of larger ones overflow.
+_LARGEST = tl.constexpr(1e150)
+# If both rows of a pair have at least this squared norm, underflow changes their product by less than 2^-100 of the
+# product of their norms.
 _SMALLEST_SQUARE = tl.constexpr(2.0**-960)
 
 
@@ -68,8 +70,8 @@ def read_elements(rows_ptr, row, column, n, d, stride, NONNEGATIVE: tl.constexpr
 def row_means(rows_ptr, row, n, d, stride, ROWS: tl.constexpr):
     """Return the mean of each row, float64 [ROWS], and a mask of the rows with different elements, [ROWS].
 
-    The bounds do not cover the rounding of the mean, so it must have every bit of the definition: sums of the columns
-    i mod 16 in ascending i, which are then added in halves.
+    The bounds do not cover the rounding of the mean, so it must equal the mean of the metric's definition bit by bit:
+    16 partial sums, of the columns with the same i mod 16 in ascending order, which are then added in halves.
     """
     column = tl.arange(0, 16)[None, :]
     row_axis = row[:, None]
@@ -98,7 +100,7 @@ def angular_factor(
     rows_ptr, row, local, n, d, stride, mean, varies, scale,
     CENTRED: tl.constexpr, ROWS: tl.constexpr, T: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Return scale / |x| of each row (0 for a zero row), and a mask of rows so short that products may underflow."""
+    """Return scale / |x| of each row (0 for a zero row), and a mask of the rows whose products may underflow."""
     squares = tl.zeros([ROWS, T], tl.float64)
     for start in range(0, d, T * V):
         column = start + local

@@ -11,8 +11,8 @@ def member_column(group, member, GROUP: tl.constexpr, POINT_TILE: tl.constexpr):
     """Return the column of the point that is member `member` of group `group`; the arguments must broadcast."""
     tl.static_assert(GROUP == 1 or GROUP % 2 == 0)
     tl.static_assert(POINT_TILE % (4 * GROUP) == 0 or GROUP == 1)
-    # Shifts and masks instead of division by two: from remainders of `numbers % GROUP`, Triton 3.6 wrongly infers that
-    # all columns are even, and emits loads that are wider than the alignment of rows.
+    # Shifts and masks instead of divisions: from remainders of `numbers % GROUP`, Triton 3.6 wrongly infers that all
+    # columns are even, and emits loads that are wider than the alignment of rows.
     if GROUP == 1:
         return group
     PER_TILE: tl.constexpr = POINT_TILE // GROUP
@@ -24,5 +24,5 @@ def member_column(group, member, GROUP: tl.constexpr, POINT_TILE: tl.constexpr):
 
 @triton.jit
 def part_number(group, part):
-    """Return the index that part `part` of group `group` has among groups of a quarter of the size."""
+    """Return the group number of a part, if each part (a quarter of a group) counts as a group of its own."""
     return (group // 4) * 16 + 4 * part + group % 4

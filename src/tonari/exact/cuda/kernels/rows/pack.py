@@ -9,9 +9,10 @@ T * V (kernels/rows/form_rows.py): load, form in float64, round, store, and add 
 Blocks do not stay in memory. The angular metrics need a row's norm first and read the rows twice, correlation three
 times; later passes find the rows in the cache.
 
-For int8, h is y rounded to the nearest whole number, halves up. If y is not whole, the measured y - h may have a
-relative error of 2^-24, which the factor ROUNDED covers. A row of integers that fit in one byte, with |x'|^2 <= 2^24,
-has no error at all: its products and scores are whole numbers that float32 represents.
+For int8, with y the form element x' in float32, h is y rounded to the nearest whole number, halves up. If y is not
+whole, the measured y - h may have a relative error of 2^-24, which the factor ROUNDED covers. A row of integers that
+fit in one byte, with |x'|^2 <= 2^24, has no error at all: its products and scores are whole numbers that float32
+represents.
 
 Conversions to and from float64 are the slowest instructions here (16 per clock and multiprocessor), so for products the
 rounding error is measured in float32. With y the form element x' in float32 and h = y rounded to float16, y - h is
@@ -46,13 +47,15 @@ ROUNDED = tl.constexpr(1 + 2.0**-20)  # factor that covers the rounding errors o
 _RATIO = tl.constexpr(2.0**-24 + 2.0**-34)  # relative error of x' in float32, and of x' and its norm in float64
 _LOST = tl.constexpr(2.0**-64)  # exceeds the norm of 2^20 elements whose squares underflow in float32
 _NORMAL = tl.constexpr(2.0**-1022)  # the smallest normal float64
-_STEP = tl.constexpr(2.0**-11)  # times 2 |x| of an exact point: exceeds the error of rounding |x|^2 to float32
+
+# Times 2 |x|: exceeds the error of rounding |x|^2 to float32, for a point that is packed exactly.
+_STEP = tl.constexpr(2.0**-11)
 _DOUBLE_RATIO = tl.constexpr(2.0**-50)
 
 
 @triton.jit
 def round_up(x):
-    """Round float64 values within float32's range up to float32."""
+    """Round float64 values up to float32 values; they must be in the range of float32."""
     rounded = x.to(tl.float32)
     bits = rounded.to(tl.int32, bitcast=True)
     above = (bits + tl.where(rounded >= 0, 1, -1)).to(tl.float32, bitcast=True)
@@ -61,7 +64,7 @@ def round_up(x):
 
 @triton.jit
 def round_down(x):
-    """Round float64 values within float32's range down to float32."""
+    """Round float64 values down to float32 values; they must be in the range of float32."""
     return -round_up(-x)
 
 
@@ -95,7 +98,7 @@ def any_of(mask):
 
 @triton.jit
 def note(flag_ptr, row, bad):
-    """Lower a flag to the row number of the first bad row of this program, if the flag is larger."""
+    """Set a flag to the row number of this program's first bad row if the flag is larger."""
     tl.atomic_min(flag_ptr, tl.min(tl.where(bad > 0, row, _NO_ROW), 0))
 
 
@@ -120,7 +123,7 @@ def form_of(elements, centre, column, d, mean, varies, factor, METRIC: tl.conste
         x = less_mean(x, column, mean, varies, d)
     form = x * factor[:, None, None]
     fits = (tl.abs(form + 0.5) if INT8 else tl.abs(form)) <= LIMIT  # the range of int8 is -128 to 127
-    if METRIC.degree == 0:  # tiny elements may have large terms, so elements must not underflow
+    if METRIC.degree == 0:  # a term of two tiny elements may be large, as in canberra: none may underflow
         fits = fits & ((x == 0) | (tl.abs(form) >= _NORMAL))
     return tl.where(fits, form, 0.0), ((sound & fits) == 0).to(tl.int32)
 
@@ -134,14 +137,15 @@ def whole_numbers(elements, centre, factor):
 
 @triton.jit
 def product_errors(size, difference, d, PRECISION: tl.constexpr):
-    """Convert |x'| and |y - x^| to a bound on |x' - x^|, [ROWS]; also return gamma, the summation error of products."""
+    """Return a bound on |x' - x^| from `size` and `difference`, and gamma, the relative error of sums of products."""
     difference = difference * ROUNDED + size * _RATIO + _LOST
     columns = tl.cast(d, tl.float64)
     units = 4 * columns + 64
     if PRECISION == "int8":
-        units = columns * 0 + 16  # the sum is exact, and is rounded once, to float32
+        units = columns * 0 + 16  # the sum is exact; only its conversion to float32 rounds
     if PRECISION == "split":
-        # The large products, one per column, are added last. For short rows, the bound for all products is smaller.
+        # The large products, one per column, are added last, so that few additions round large sums. For short rows, a
+        # bound that does not depend on this order is smaller.
         units = tl.where(d > 32, 4.05 * (columns + 64), 16 * columns) + 64
     return difference, gamma_of(units)
 
@@ -155,7 +159,7 @@ def gamma_of(units):
 
 @triton.jit
 def store_query_terms(norm_ptr, rest_ptr, shift_ptr, row, present, packed, beyond, norm, remainder, term):
-    """Store, for each query, the error factors N and r for the screen, and the score term for the certificate."""
+    """Store each query's two factors on the error terms of the screen, and its score term for the certificate."""
     tl.store(norm_ptr + row, tl.where(packed, round_up(norm), 0.0), mask=present)
     tl.store(rest_ptr + row, tl.where(packed, round_up(remainder), 0.0), mask=present)
     tl.store(shift_ptr + row, tl.where(beyond, _INFINITY, term), mask=present)
@@ -201,14 +205,13 @@ def set_aside(
 
 @triton.jit(do_not_specialize=["n", "height", "d", "stride", "first_row"])
 def pack_kernel(
-    # inputs
     rows_ptr, centre_ptr, scale_ptr,
     # outputs: values [height][width]; for points, low per row, and e1 and e2 per program; for queries, norm, rest and
     # shift per row; flags
     values_ptr, low_ptr, e1_ptr, e2_ptr, norm_ptr, rest_ptr, shift_ptr, flags_ptr,
     # shapes
     n, height, d, stride, width,
-    first_row,  # row number that flags report for the first of the rows
+    first_row,  # row number of the first row, for flags
     # constants
     METRIC: tl.constexpr,
     SIZE: tl.constexpr,  # SIZE, DIFFERENCE: the functions `size` and `difference` of an elementwise metric
@@ -257,7 +260,7 @@ def pack_kernel(
                 if not POINTS:
                     second = -(second + second)
             if not INT8 and not POINTS:
-                first = -(first + first)  # exact, so the scores of (row, point) and (point, row) are equal
+                first = -(first + first)  # this is exact, so the scores of (row, point) and (point, row) are equal
             if PRECISION == "split":
                 # Small products come first, because the rounding error of an addition is relative to the sum so far.
                 out_ptrs = values_ptr + row_axis * width + column
@@ -311,7 +314,8 @@ def pack_kernel(
         if PRODUCTS:
             own = gamma * term + TINY
             e1 = 2 * difference
-            if INT8:  # an exact query adds no gamma to the bound, so inexact points must include it
+            # Bounds of queries packed exactly omit gamma, so points that are not packed exactly must include it.
+            if INT8:
                 e1 += 2 * gamma * rounded * ROUNDED
             e2 = 2 * rounded + TINY
         else:

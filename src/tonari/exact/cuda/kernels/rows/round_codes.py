@@ -32,7 +32,8 @@ def round_codes_kernel(
     values_ptr, errors_ptr, shift_ptr,
     # outputs: int8 [n][width], float64 [n]
     codes_ptr, apart_ptr,
-    # outputs only for queries: squared lengths [n]; g in float32 [n][p]; error bounds of g, float64 [n]
+    # outputs only for queries: squared lengths of codes [n]; unrounded codes (g), float32 [n][p]; their error bounds,
+    # float64 [n]
     squares_ptr, rounded_ptr, rounded_errors_ptr,
     # shapes
     n, p, width,

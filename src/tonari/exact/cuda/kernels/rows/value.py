@@ -82,7 +82,7 @@ def add_chord(lanes, q, x, query_inverse, point_inverse):
 
 @triton.jit
 def angular_value(cosine, close, square, d):
-    """Return the value of an angular metric: half the squared chord if rows are close, 0 if they are parallel."""
+    """Return the value of an angular metric: 1 - cosine or, for close rows, half the squared chord; 0 if parallel."""
     shortest = (tl.cast(d, tl.float64) + 192) * 2.0**-57
     near = tl.where(square <= shortest * shortest, 0.0, tl.minimum(square / 2, 0.5))
     return tl.where(close, near, tl.minimum(1.0 - cosine, 2.0))

@@ -28,7 +28,7 @@ def write_form_kernel(
     out_ptr, length_ptr, flags_ptr,
     # shapes
     n, d, stride,
-    first_row,  # row number that flags report for the first of the rows
+    first_row,  # row number of the first row, for flags
     # constants
     METRIC: tl.constexpr,
     LIMIT: tl.constexpr,  # largest magnitude of a form element

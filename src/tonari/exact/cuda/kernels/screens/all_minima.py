@@ -29,7 +29,7 @@ def screen_kernel(
 ):  # fmt: skip
     WHOLE: tl.constexpr = queries.dtype == tl.int8
     SUMS: tl.constexpr = tl.int32 if WHOLE else tl.float32
-    # Programs that run at the same time share points: consecutive programs have different queries.
+    # Consecutive programs, which run at the same time, have different queries and share points.
     first_row = (tl.program_id(0) % row_tiles) * ROWS
     begin = (tl.program_id(0) // row_tiles) * tiles_per_program
     end = tl.minimum(begin + tiles_per_program, tiles)
@@ -43,7 +43,7 @@ def screen_kernel(
     rest = tl.load(rest_ptr + row, mask=present, other=0.0)
     if not DENSE:
         thresholds = tl.load(thresholds_ptr + row, mask=present, other=-float("inf"))
-        # A row's list has `segments` segments of `room` slots; this program fills four of them.
+        # A row's list has `segments` segments of `room` slots; this program fills four of the segments.
         segment = (tl.program_id(0) // row_tiles) * 4 + tl.arange(0, 4)[None, :]
         starts = (tl.arange(0, ROWS)[:, None] * segments + segment) * room
         values_ptr += first_row.to(tl.int64) * segments * room

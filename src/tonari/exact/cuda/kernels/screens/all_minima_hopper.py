@@ -21,7 +21,7 @@ from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma, warpgroup_mma, warpgroup_mma_wait
 
-# Both functions were renamed between Triton 3.6 and 3.9. In 3.9, the old name of `load_tile` still exists, but raises.
+# These functions were renamed between Triton 3.6 and 3.9. In 3.9, the old name of `load_tile` still exists, but raises.
 load_tile = getattr(tma, "async_load", None) or tma.async_copy_global_to_shared
 barrier = getattr(gl, "thread_barrier", None) or gl.barrier
 
@@ -65,7 +65,7 @@ def take(
     scores, low, norm, rest, e1, e2, thresholds, counts, starts, first_group,
     values_ptr, entries_ptr, room, HALF: gl.constexpr, COLUMNS: gl.constexpr, WHOLE: gl.constexpr,
 ):  # fmt: skip
-    """Append to lists the groups of a tile with certified minima up to the thresholds; return the new counts."""
+    """Append to lists the groups of a tile whose certified minima do not exceed the thresholds; return new counts."""
     lowest = never_rounded(lowest_parts(scores + low[None, :], COLUMNS, HALF), WHOLE)
     bound = norm * e1 + rest * e2
     lowest = lowest - bound[:, None, None]
@@ -77,7 +77,7 @@ def take_folded(
     sums, offset, thresholds, counts, starts, first_group,
     values_ptr, entries_ptr, room, HALF: gl.constexpr, COLUMNS: gl.constexpr,
 ):  # fmt: skip
-    """Append groups to the lists like :func:`take`, from products that contain the squared lengths of codes."""
+    """Do the same as :func:`take`, from products that already contain the squared lengths of the coded points."""
     lowest = ((offset - largest_parts(sums, COLUMNS, HALF)) * 2).to(gl.float32)
     return append(lowest, thresholds, counts, starts, first_group, values_ptr, entries_ptr, room, COLUMNS)
 
@@ -86,7 +86,7 @@ def take_folded(
 def append(
     lowest, thresholds, counts, starts, first_group, values_ptr, entries_ptr, room, COLUMNS: gl.constexpr
 ):  # fmt: skip
-    """Append to the lists of rows the groups with minima at or below the thresholds; return the new counts."""
+    """Append to lists the groups whose minima do not exceed the thresholds of their rows; return the new counts."""
     layout: gl.constexpr = lowest.type.layout
     part = gl.arange(0, COLUMNS // 32, layout=gl.SliceLayout(0, gl.SliceLayout(2, layout)))
     passed = (lowest <= thresholds[:, None, None]).to(gl.int32) << part[None, :, None]
@@ -161,7 +161,7 @@ def screen_hopper_kernel(
     counts_b = gl.zeros([HALF, 4], gl.int32, layout=by_lane)
 
     mbarrier.wait(loaded.index(STAGES), 0)
-    # ptxas keeps asynchronous products in flight only within straight-line code: TILES tiles, then a pause.
+    # ptxas keeps asynchronous products in flight only within straight-line code, so there is a pause after TILES tiles.
     for first in range(begin, end, TILES):
         step = first - begin
         mbarrier.wait(loaded.index(step % STAGES), (step // STAGES) & 1)

@@ -36,7 +36,7 @@ def screen_wide_kernel(
     rest = tl.load(rest_ptr + row, mask=present, other=0.0)
     if not DENSE:
         thresholds = tl.load(thresholds_ptr + row, mask=present, other=-float("inf"))
-        # A row's list has `segments` segments of `room` slots; this program fills four of them.
+        # A row's list has `segments` segments of `room` slots; this program fills four of the segments.
         segment = (tl.program_id(0) // row_tiles) * 4 + tl.arange(0, 4)[None, :]
         starts = (tl.arange(0, ROWS)[:, None] * segments + segment) * room
         values_ptr += first_row.to(tl.int64) * segments * room
@@ -51,7 +51,7 @@ def screen_wide_kernel(
             sums = tl.dot(q, x.T, sums, out_dtype=SUMS)
         point = block * COLUMNS + column
         scores = scores_of(sums) + tl.load(low_ptr + point, mask=point < n, other=float("inf"))[None, :]
-        # All tiles of the block have one bound, from the largest e1 and the largest e2.
+        # All tiles of the block share one error bound, computed from their largest e1 and their largest e2.
         tile = block * (COLUMNS // POINT_TILE) + tl.arange(0, COLUMNS // POINT_TILE)
         tile_present = tile * POINT_TILE < n
         e1 = tl.max(tl.load(e1_ptr + tile, mask=tile_present, other=0.0), 0)

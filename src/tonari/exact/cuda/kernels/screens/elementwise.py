@@ -23,7 +23,7 @@ from tonari.exact.cuda.kernels.rows.groups import member_column
 
 @triton.jit(do_not_specialize=["m", "d", "stride"])
 def screen_elementwise_kernel(
-    # inputs: rows [.][d]; N and r per query; low per point; e1 and e2 per tile of points
+    # inputs: rows [.][d]; factors norm and rest per query; low per point; error terms e1 and e2 per tile of points
     queries_ptr, norm_ptr, rest_ptr, points_ptr, low_ptr, e1_ptr, e2_ptr,
     # output: [m][stride], one value per group
     minima_ptr,
@@ -33,7 +33,7 @@ def screen_elementwise_kernel(
     ADD_TERMS: tl.constexpr, PREPARE: tl.constexpr, COMPLEMENT: tl.constexpr, GROUP: tl.constexpr,
     POINT_TILE: tl.constexpr, R: tl.constexpr, C: tl.constexpr, TR: tl.constexpr, TC: tl.constexpr,
 ):  # fmt: skip
-    """Write the minima of all groups of one tile of points for R * TR queries."""
+    """Write the minima of all groups of one tile of points, for each of R * TR consecutive queries."""
     tl.static_assert(C * TC == POINT_TILE, "threads have the whole tile of points")
     tl.static_assert(GROUP % C == 0, "a thread's columns lie in one group")
     STEP: tl.constexpr = 4

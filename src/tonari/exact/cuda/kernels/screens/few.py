@@ -83,10 +83,10 @@ def screen_few_kernel(
     flags_ptr,
     # shapes
     m, d, stride, units, wide_steps, width,
-    blocks,  # blocks of columns in a row; if there is only one, no divisions are needed
+    blocks,  # number of blocks of columns in a row; if there is only one, no divisions are needed
     tiles,
     each,  # number of tiles per program
-    first_row,  # row number that flags report for the first of the rows
+    first_row,  # row number of the first row, for flags
     # constants
     METRIC: tl.constexpr, LIMIT: tl.constexpr, STEP: tl.constexpr, UNIT: tl.constexpr, M: tl.constexpr,
     POINTS: tl.constexpr, GROUP: tl.constexpr, BLOCK: tl.constexpr,

@@ -13,8 +13,8 @@ program to finish orders all candidates and writes the row:
 
 To find t1 and t2, the `lower` values are divided into CHUNKS chunks, and at least `width` of the minima of the chunks
 do not exceed the limit. So at least `width` values are at or below it (docs/exactness.md, "Hierarchical Partition"),
-and few more, since adjacent numbers belong to different chunks. Numbers below the limit precede ties at the limit.
-Numbers beyond the room are dropped, which only lowers `following`.
+and few more, since adjacent numbers belong to different chunks. If a list has too little room, ties at the limit are
+dropped first. Dropping an entry only lowers `following`.
 
 Groups are in ascending order, so candidates ascend in id: the earlier of two candidates with equal values has the
 smaller id. Padding candidates are last, with the value +inf. At least k candidates exist, because each group contains a
@@ -40,25 +40,25 @@ _FLAGS = tl.constexpr(3)  # number of flags of the points, and of the queries
 
 @triton.jit
 def least_reached(lower, wanted, NUMBERS: tl.constexpr, CHUNKS: tl.constexpr):
-    """Return a limit that at least `wanted` of the [NUMBERS] values, and few more, do not exceed.
+    """Return a limit such that at least `wanted` of the [NUMBERS] values, and few more, are at or below it.
 
-    It is +inf if there are fewer values.
+    The limit is +inf if there are fewer values.
     """
     tl.static_assert(NUMBERS % CHUNKS == 0)
     minima = tl.min(tl.reshape(lower, [NUMBERS // CHUNKS, CHUNKS]), 0)
-    # Each thread holds axis 0 whole, so this sum needs no exchange between threads.
+    # Each thread holds all entries of axis 0, so this sum needs no exchange between threads.
     reached = tl.sum((minima[:, None] <= minima[None, :]).to(tl.int32), 0)
     return tl.min(tl.where(reached >= wanted, minima, float("inf")), 0)
 
 
 @triton.jit
 def list_taken(lower, numbers, limit, list_ptr, SLOTS: tl.constexpr):
-    """List, in order, the `numbers` whose `lower` is finite and at most a limit; no more than SLOTS.
+    """List, in order, up to SLOTS of the `numbers` whose entry in `lower` is finite and at most `limit`.
 
     Return the length of the list, and the smallest `lower` of all entries that are not listed.
     """
     taken = ((lower <= limit) & (lower < float("inf"))).to(tl.int32)
-    if tl.sum(taken, 0) > SLOTS:  # entries below the limit precede those at the limit
+    if tl.sum(taken, 0) > SLOTS:  # entries below the limit are listed before ties at the limit
         below = (lower < limit).to(tl.int32)
         equal = taken - below
         taken = below + tl.where(tl.cumsum(equal, 0) <= SLOTS - tl.sum(below, 0), equal, 0)
@@ -162,7 +162,7 @@ def finish_few_kernel(
             equal = (theirs[:, None] == all_values[None, :]) & is_before
             rank += tl.sum(((theirs[:, None] < all_values[None, :]) | equal).to(tl.int32), 0)
             theirs = later
-        # Positions without a candidate are not ranked: they remain after all candidates.
+        # Padding is not ranked: it stays after all candidates.
         rank = tl.where(every < count, rank, every)
         found = ascending(all_values, METRIC.descending)
         tl.store(distances_ptr + row * k + rank, found, mask=rank < k)

@@ -45,7 +45,7 @@ def screen_folded_kernel(
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, GROUP: tl.constexpr,
     LISTED: tl.constexpr, DENSE: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
-    # Programs that run at the same time share points: consecutive programs have different queries.
+    # Consecutive programs, which run at the same time, have different queries and share points.
     first_row = (tl.program_id(0) % row_tiles) * ROWS
     begin = (tl.program_id(0) // row_tiles) * tiles_per_program
     end = tl.minimum(begin + tiles_per_program, tiles)
@@ -54,7 +54,7 @@ def screen_folded_kernel(
     q = queries.load([first_row, 0])  # [ROWS, WIDTH]
     if not DENSE:
         thresholds = tl.load(thresholds_ptr + row, mask=present, other=-float("inf"))
-        # A row's list has `segments` segments of `room` slots; this program fills four of them.
+        # A row's list has `segments` segments of `room` slots; this program fills four of the segments.
         segment = (tl.program_id(0) // row_tiles) * 4 + tl.arange(0, 4)[None, :]
         starts = (tl.arange(0, ROWS)[:, None] * segments + segment) * room
         values_ptr += first_row.to(tl.int64) * segments * room

@@ -33,7 +33,7 @@ def note_near(
     scores, limits, noted, starts, first_group, nearest_ptr, groups_ptr, masks_ptr,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, LISTED: tl.constexpr, WHOLE: tl.constexpr,
 ):  # fmt: skip
-    """Note, for each row, the points whose limit is not below their score; return the new note counts [ROWS, 4]."""
+    """Record, for each row, the points with scores at or below their limits; return the new counts [ROWS, 4]."""
     tl.static_assert(COLUMNS == 4 * LISTED and LISTED == 32, "a thread holds 32 columns of a row, one for each bit")
     column = tl.arange(0, COLUMNS)
     bits = tl.full((COLUMNS,), 1, tl.int32) << (column // 8 * 2 + column % 2)
@@ -52,9 +52,9 @@ def note_near(
 
 @triton.jit(do_not_specialize=["first", "m", "segments", "room", "row_tiles", "blocks", "blocks_per_program"])
 def screen_mirrored_kernel(
-    # inputs: packed rows of the batch, and all points, packed as points and as rows
+    # inputs: the packed rows of the batch, all packed points, and the terms of all points as points and as queries
     queries, shift_ptr, points, low_ptr, e1_ptr, e2_ptr, norm_ptr, rest_ptr, thresholds_ptr, limits_ptr,
-    # outputs: the lists of the batch's rows, and their notes for points of later batches
+    # outputs: the lists of the batch's rows; the points of later batches to which these rows are near
     values_ptr, entries_ptr, counts_ptr, nearest_ptr, groups_ptr, masks_ptr, noted_ptr,
     # shapes: the batch is rows `first` to `first + m`
     first, m, width, segments, room, row_tiles, blocks, blocks_per_program,
@@ -74,10 +74,10 @@ def screen_mirrored_kernel(
     norm = tl.load(norm_ptr + first + row, mask=present, other=0.0)
     rest = tl.load(rest_ptr + first + row, mask=present, other=0.0)
     thresholds = tl.load(thresholds_ptr + first + row, mask=present, other=-float("inf"))
-    # A row that can be packed as a point but not as a query has only zeros here, so it is noted for all points.
+    # A row that can be packed as a point, but not as a query, consists of zeros here. It is listed for all points.
     low_of_row = tl.load(low_ptr + first + row, mask=present, other=float("inf"))
     low_of_row = tl.where(tl.load(shift_ptr + row, mask=present, other=0.0) < float("inf"), low_of_row, _ALWAYS)
-    # Each list of a row has `segments` segments; this program fills four of them.
+    # A row's lists each consist of `segments` segments, four of which are filled by this program.
     segment = part * 4 + tl.arange(0, 4)[None, :]
     places = tl.arange(0, ROWS)[:, None] * segments + segment
     values_ptr += first_row.to(tl.int64) * segments * room

@@ -64,7 +64,7 @@ def limits_kernel(
 
 @triton.jit(do_not_specialize=["first", "segments", "segment_room", "room"])
 def note_kernel(
-    # inputs: the notes of kernels/screens/mirrored.py, and the terms of points and rows
+    # inputs: the outputs of kernels/screens/mirrored.py, and the terms of points and rows
     nearest_ptr, groups_ptr, masks_ptr, noted_ptr, thresholds_ptr, norm_ptr, rest_ptr, low_ptr, e1_ptr, e2_ptr,
     # outputs: float32 and int32 [point][room], int32 [point]
     values_ptr, rows_ptr, counts_ptr,
@@ -85,7 +85,7 @@ def note_kernel(
     segment = tl.arange(0, SEGMENTS)
     count = tl.load(noted_ptr + row * segments + segment, mask=segment < segments, other=0)  # [SEGMENTS]
     end = tl.cumsum(count, 0)
-    # Note i of a row is in the first segment whose end exceeds i; `gap` + i is its offset in the row's segments.
+    # Entry i of a row's list is in the first segment whose end exceeds i, at offset `gap` + i in the row's segments.
     gap = segment * segment_room - (end - count)
     for start in tl.range(0, tl.sum(count, 0), SLOTS):
         entry = start + tl.arange(0, SLOTS)

@@ -60,7 +60,7 @@ def write_all(
     lowest, row, present, first_group, groups, minima_ptr, stride,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
-    """Write the minima of a block of points; `first_group` is the index of its first group."""
+    """Write the minima of the groups in a block of points; `first_group` is the index of the block's first group."""
     PARTS: tl.constexpr = COLUMNS // (4 * GROUP)
     group = first_group + tl.arange(0, PARTS)[None, :, None] * 4 + tl.arange(0, 4)[None, None, :]
     at = row[:, None, None].to(tl.int64) * stride + group
@@ -72,7 +72,7 @@ def append_below(
     lowest, counts, thresholds, first_group, values_ptr, entries_ptr, starts, room,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, GROUP: tl.constexpr, LISTED: tl.constexpr,
 ):  # fmt: skip
-    """Append to the threads' segments the groups at or below the thresholds; return the new counts [ROWS, 4].
+    """Append to the threads' segments the groups with minima at or below the thresholds; return the new counts.
 
     An entry is 16 times the index of a group of LISTED columns, plus the mask of the group's parts.
     """

@@ -34,7 +34,7 @@ def note_near(
     scores, limits, noted, starts, first_group, nearest_ptr, groups_ptr, masks_ptr,
     ROWS: gl.constexpr, COLUMNS: gl.constexpr, WHOLE: gl.constexpr,
 ):  # fmt: skip
-    """Note, for each row, the points whose limit is not below their score; return the new note counts [ROWS, 4]."""
+    """Record, for each row, the points with scores at or below their limits; return the new counts [ROWS, 4]."""
     mma: gl.constexpr = scores.type.layout
     column = gl.arange(0, COLUMNS, layout=gl.SliceLayout(0, mma))
     bits = gl.full([COLUMNS], 1, gl.int32, layout=gl.SliceLayout(0, mma)) << (column // 8 * 2 + column % 2)
@@ -66,7 +66,7 @@ def after(block, column, width):
 def screen_held_kernel(
     # inputs: the packed rows of the batch, all packed points, and the terms of the rows from row `first` on
     queries, shift_ptr, points, low_ptr, e1_ptr, e2_ptr, norm_ptr, rest_ptr, thresholds_ptr, limits_ptr,
-    # outputs: the lists of the batch's rows, and their notes for points of later batches
+    # outputs: the lists of the batch's rows; the points of later batches to which these rows are near
     values_ptr, entries_ptr, counts_ptr, nearest_ptr, groups_ptr, masks_ptr, noted_ptr,
     # shapes
     first, m, width, segments, room, row_tiles, blocks, blocks_per_program,
@@ -120,7 +120,7 @@ def screen_held_kernel(
     entries_ptr += first_row.to(gl.int64) * segments * room
     counts = gl.zeros([ROWS, 4], gl.int32, layout=by_lane)
     if MIRRORED:
-        # A row that can be packed as a point but not as a query has only zeros here, so it is noted for all points.
+        # A row that can be packed as a point, but not as a query, consists of zeros here. It is listed for all points.
         mine = first_row + gl.arange(0, ROWS, layout=gl.SliceLayout(1, mma))
         low_of_row = gl.load(low_ptr + first + mine, mask=mine < m, other=float("inf"))
         usable = gl.load(shift_ptr + mine, mask=mine < m, other=0.0) < float("inf")

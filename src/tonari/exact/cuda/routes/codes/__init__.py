@@ -5,9 +5,9 @@
     within     screens/coded.py             -> all points that may be as near, and a mark for complete lists
     refine     their rows, in the same way  -> the k best
 
-Codes take 64 bytes per point of 61 coordinates, or 128 of 123, and a query reads few rows, so that points may be
-several times as large as the memory of the device. Unproved rows, whose lists were too short, are searched again with
-longer lists. The remaining rows are searched in all dimensions (host_search.py).
+A code of 61 coordinates takes 64 bytes, a code of 123 coordinates 128 bytes, and a query reads few rows. The points may
+therefore be several times as large as the memory of the device. Unproved rows, whose lists were too short, are searched
+again with longer lists. The remaining rows are searched in all dimensions (host_search.py).
 
     points.py     the points: rows in host memory, codes on the device
     steps.py      the steps of a batch of queries on the device

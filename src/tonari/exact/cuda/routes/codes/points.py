@@ -85,11 +85,11 @@ class CodedPoints:
         self.coding, self.by, self.form = coding, coding.by, coding.by.form
 
     def _keep(self, whole: FoldedCodes) -> None:
-        """Store the codes of all points, and a marker of the work launched so far, which other streams wait for."""
+        """Store the codes of all points, and an event after which other streams may use them."""
         self.rows = ContractedRows(whole.values[: whole.n, : whole.p], None)
         self.fitted: dict[int, Fitted] = {}
         self.replays = Replays()
-        self.copies: Any = _Samples(whole)  # codes are used like packed copies of rows
+        self.copies: Any = _Samples(whole)  # codes replace the packed copies of rows
         tensors = (self.by.directions, self.by.origin, self.by.stretch, self.coding.shift, self.farthest, self.flags)
         self.written = Written(self.form.centre, self.form.scale, *tensors, self.beyond, whole.values)
 

@@ -23,13 +23,14 @@ from tonari.inputs.arrays.values import NO_ROW
 
 
 class Replays:
-    """A cache of batches that are replayed as CUDA graphs; its keys have the sizes of batches. It is thread-safe.
+    """A thread-safe cache of batches that are replayed as CUDA graphs; the sizes of a batch are in its key.
 
     The first batch with a key is launched step by step; the second one is captured.
     """
 
     def __init__(self) -> None:
-        self._known: dict[tuple[Any, ...], Graph | None] = {}  # None: one batch was seen, or the capture failed
+        # None if only one batch was seen, or if the capture failed
+        self._known: dict[tuple[Any, ...], Graph | None] = {}
         self._failed: set[tuple[Any, ...]] = set()
         self._lock = threading.Lock()
         _ALL.add(self)
@@ -119,7 +120,8 @@ def _forget_replays() -> bool:
         return False
     if torch.cuda.is_initialized():
         torch.cuda.synchronize()
-    dropped = [replays.forget() for replays in list(_ALL)]  # any() alone would stop at the first graph
+    # Not any(), which would stop at the first cache that drops a graph.
+    dropped = [replays.forget() for replays in list(_ALL)]
     return any(dropped)
 
 

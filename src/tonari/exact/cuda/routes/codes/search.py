@@ -74,13 +74,12 @@ class _Batch:
 
 
 class _Search(HostSearch):
-    """A search by codes: passes with longer and longer lists, then a search of the rest in all dimensions."""
+    """A search by codes: passes with longer and longer lists, then a search of unproved rows in all dimensions."""
 
     refined_where: ClassVar[str] = "refined from host memory"
 
     @property
     def long_seconds(self) -> float:
-        """See :class:`HostSearch`."""
         return tuning.CODES_LONG_SECONDS
 
     def __init__(self, queries: Any, prepared: CodedPoints, plan: CudaPlan, place: Place, bar: Counter) -> None:
@@ -90,11 +89,10 @@ class _Search(HostSearch):
         self._first_flags = [NO_ROW] * 3
 
     def check_queries(self) -> None:
-        """See :class:`HostSearch`; the flags of all batches have arrived."""
+        """Check the queries' flags, which have arrived from the device with all batches; see :class:`HostSearch`."""
         inputs.check_flags(self._first_flags, self.queries, self._name, first=self.place.first_query)
 
     def run(self) -> None:
-        """See :class:`HostSearch`."""
         left, k = np.arange(len(self.queries)), self.plan.k
         worth = len(self.prepared.beyond) <= tuning.MOST_BEYOND
         with self.workers:
@@ -121,7 +119,7 @@ class _Search(HostSearch):
         return self.left_by(numbers, width, self.steps.screen.level(""), search, again=not first_pass)
 
     def _pass(self, numbers: npt.NDArray[np.int64], width: int, bar: Counter | None = None) -> npt.NDArray[np.bool_]:
-        """Search some queries, write the results, and return a mark for each proved query."""
+        """Search some queries, write the results, and return a mask of the proved queries."""
         proved = np.zeros(len(numbers), np.bool_)
         ahead: list[_Batch] = []
         sample = self.steps.screen.sample(width)
@@ -161,7 +159,7 @@ class _Search(HostSearch):
     def _is_replayed(self, rows: int, width: int) -> bool:
         """Whether to replay a batch as a CUDA graph, because launching its steps may take longer than running them."""
         short = rows * len(self.points) <= tuning.CODED_REPLAYED
-        listed = tuning.NEAR_KEPT * width <= tuning.CODED_REPLAYED_LIST  # longer ones are sorted in other ways
+        listed = tuning.NEAR_KEPT * width <= tuning.CODED_REPLAYED_LIST  # longer lists are sorted by other methods
         return short and listed and not self.place.self_join and captures(self.device) and self.prepared.host.is_mapped
 
     def _graph_of(self, rows: npt.NDArray[Any], width: int, sample: Sample | None) -> Graph | None:
@@ -182,15 +180,15 @@ class _Search(HostSearch):
 def _at_once(plan: CudaPlan, width: int) -> int:
     """Return the maximum number of queries in a batch with `width` near points per row."""
     if width <= tuning.CODED_WIDEST * plan.contracted_width:
-        return plan.query_batch  # planned for the longest lists of a first pass
+        return plan.query_batch  # the plan assumes the longest lists of a first pass
     return min(plan.query_batch, retried_at_once(width, CODED_BYTES))
 
 
 def filled(rows: int, plan: CudaPlan, width: int) -> int:
-    """Return the number of rows to search in a retry of `rows` rows; some rows are repeated, so that few sizes occur.
+    """Return the size of the batch that retries `rows` rows; some rows are repeated, so that few sizes occur.
 
-    For retries of these sizes, kernels are compiled with those of the first pass, and CUDA graphs are replayed. If a
-    retry reads very many points per row, no rows are repeated.
+    For retries of these sizes, kernels are compiled with those of the first pass, and CUDA graphs are replayed. No rows
+    are repeated if each of them reads very many points.
     """
     sizes = _left_sizes(plan, width) if width <= tuning.WIDER * tuning.CODED_WIDEST * plan.contracted_width else []
     return next((size for size in sizes if size >= rows), rows)

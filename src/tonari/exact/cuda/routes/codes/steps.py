@@ -68,7 +68,7 @@ class Steps:
         return Done(Neighbors(*found), proved, (nearest != NO_MEMBER).sum() + (listed != NO_MEMBER).sum())
 
     def _others(self, members: Any, proved: Any, nearest: Any, own: Any) -> Any:
-        """Return the points not refined yet that may be in answers of proved rows, for each row in ascending order.
+        """For each proved row, return the points that are not yet refined but may be in its answer, ascending.
 
         Points beyond range may be in every answer.
         """

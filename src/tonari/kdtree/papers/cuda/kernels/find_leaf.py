@@ -7,7 +7,7 @@
                    larger key
     limit          in global memory: the largest key whose box may contain a neighbour
 
-Exact: keys are recomputed with the same bits, so a query enters the same nodes and leaves as in the walk, in the same
+Exact: recomputed keys are equal bit by bit, so a query enters the same nodes and leaves as in the walk, in the same
 order. A query leaves a node at the first key above the limit: the keys of the other children are larger, and the limit
 never grows.
 """

@@ -18,10 +18,10 @@ from tonari.select.cuda.kernels.registers.network import sort_rows
 
 @triton.jit(do_not_specialize=["lists"])
 def order_lists_kernel(
-    # inputs: bits of all values, and ids; the first entry and the length of each list; the positions, among all
-    # lists, of the lists to order
+    # inputs: bits of all values, and ids; the first entry and the length of each list; the indices of the lists to
+    # order
     bits_ptr, ids_ptr, begins_ptr, counts_ptr, numbers_ptr,
-    # input: the first entry of each list in the outputs; outputs: bits of all values, and ids
+    # input: the position in the outputs of each list's first entry; outputs: bits of all values, and ids
     places_ptr, out_bits_ptr, out_ids_ptr,
     # shapes
     lists,

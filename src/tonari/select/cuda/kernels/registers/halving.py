@@ -1,10 +1,9 @@
 """The k-th smallest (key, index) pair of a tile in registers, by bisection.
 
-The range of possible keys is bisected until at least k and at most `most` keys do not exceed its middle, or until only
-one key is possible.
-Pairs with this key are then separated by bisecting the range of indices. A step takes one comparison per element and
-one sum over all threads of the program. There are at most 32 (64) + 32 steps for any data, and about log2(size) for
-random data.
+The range of possible keys is bisected until at least k and at most `most` keys are at or below its middle, or until
+only one key is possible. Pairs with this key are then separated by bisecting the range of indices. A step takes one
+comparison per element and one sum over all threads of the program. There are at most 32 (64) + 32 steps for any data,
+and about log2(size) for random data.
 """
 
 from __future__ import annotations
@@ -18,16 +17,16 @@ from tonari.select.cuda.kernels.registers.tiles import greatest, total
 
 @triton.jit
 def smallest_at_least(numbers, mask, k, most):
-    """Return an integer that at least k and at most `most` numbers under the mask do not exceed, and their count.
+    """Return a limit and the count of numbers in `mask` at or below it: at least k and at most `most`.
 
-    If equal numbers make that impossible, the integer is the smallest one that at least k numbers do not exceed.
+    If equal numbers make that impossible, the limit is the smallest one with at least k numbers at or below it.
     """
     LARGE: tl.constexpr = 0x7FFFFFFFFFFFFFFF if numbers.dtype == tl.int64 else 0x7FFFFFFF
     runs = tl.reduce(tl.where(mask, numbers, LARGE), 2, _elementwise_min)
     least = tl.reduce(runs, 1, _elementwise_min)  # the minimum over the numbers of each thread
     low = tl.reduce(least, 0, _elementwise_min)
     high = greatest(tl.where(mask, numbers, -LARGE - 1))
-    if k <= numbers.shape[0]:  # at or below the threads' largest minimum is a number of each thread
+    if k <= numbers.shape[0]:  # every thread has a number at or below the largest of the threads' minima
         high = tl.minimum(high, tl.reduce(least, 0, _elementwise_max))
     below = total(mask & (numbers <= high))
     while (low < high) & (below > most):
@@ -42,7 +41,7 @@ def smallest_at_least(numbers, mask, k, most):
 
 @triton.jit
 def kth_pair(keys, ids, mask, k, most):
-    """Return a (key, index) bound that at least k and at most `most` of the pairs under the mask do not exceed.
+    """Return a (key, index) bound such that at least k and at most `most` pairs under the mask are at or below it.
 
     The bound need not be one of the pairs. The mask must have at least k >= 1 elements.
     """

@@ -95,7 +95,7 @@ def _halve(keys, ids, BIT: tl.constexpr, PACKED: tl.constexpr):
         other_keys = tl.sum(keys, axis=AXIS, keep_dims=True) - keys
         other_ids = tl.sum(ids, axis=AXIS, keep_dims=True) - ids
         smaller = (keys < other_keys) | ((keys == other_keys) & (ids < other_ids))
-        # Of two identical entries (two pads) neither is smaller: keep the lower one.
+        # Of two identical entries (padding) neither is smaller: keep the lower one.
         smaller = smaller | ((keys == other_keys) & (ids == other_ids) & (_upper(BIT, BITS) == 0))
         keys = tl.sum(tl.where(smaller, keys, 0), axis=AXIS)
         ids = tl.sum(tl.where(smaller, ids, 0), axis=AXIS)

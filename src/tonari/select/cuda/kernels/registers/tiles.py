@@ -53,7 +53,7 @@ def total(mask):
 
 @triton.jit
 def places(mask):
-    """Return each element's position among the elements in the mask, which are counted in no particular order."""
+    """Return a distinct position for each element of the mask, counted from 0 in no particular order."""
     ones = mask.to(tl.int32)
     runs = tl.reduce(ones, 2, _sum_combine)
     threads = tl.reduce(runs, 1, _sum_combine)
