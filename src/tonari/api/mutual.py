@@ -131,7 +131,7 @@ def _both_ways(
     arrays, memory, copied = {"points_a": points_a, "points_b": points_b}, inputs.parse_memory(options.memory), 0
     if memory is not None:
         copied = bytes_of_copies(arrays, options.metric, change, options.device)
-    with inputs.beside(copied, memory) as left:
+    with inputs.after_copies(copied, memory) as left:
         return _searched(arrays, k, change, options._replace(memory=left))
 
 

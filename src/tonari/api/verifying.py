@@ -127,7 +127,7 @@ is 12 (row 2, point 3: 16 given, 4 exact)
 
     rows = _drawn(m, sample, seed)
     some, listed = _taken(query_rows, rows), listed[rows].astype(np.int64)
-    with inputs.beside(copied, memory) as left:
+    with inputs.after_copies(copied, memory) as left:
         truth = search(
             inputs.rows_at(query_rows, rows),
             base,

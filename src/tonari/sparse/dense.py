@@ -55,7 +55,7 @@ def compressed(x: Any, name: str, *, sets: bool = False, memory: int | None = No
         indptr[part.start + 1 : part.stop + 1] = np.count_nonzero(inputs.as_floats(rows[part]), axis=1)
     indptr = indptr.cumsum()
     kind = np.float64 if rows.dtype == np.float64 and not sets else np.float32
-    with inputs.beside(indptr.nbytes + int(indptr[-1]) * (4 + np.dtype(kind).itemsize), memory, f"sparse {name}"):
+    with inputs.after_copies(indptr.nbytes + int(indptr[-1]) * (4 + np.dtype(kind).itemsize), memory, f"sparse {name}"):
         columns, values = np.empty(indptr[-1], np.int32), np.ones(indptr[-1], kind)
     for part in blocks:
         block = inputs.as_floats(rows[part])

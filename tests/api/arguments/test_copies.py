@@ -125,7 +125,7 @@ def test_a_sparse_side_counts_when_it_becomes_dense() -> None:
         with pytest.raises(BudgetExceeded):
             tonari.search(*pair, 3, memory=enough - 1, threads=1)
     index, dense_bytes = tonari.Index(PLAIN, metric="l1", memory=10**8, threads=1), 4 * 400 * D
-    with index._beside_copies(points) as taken:
+    with index._after_copies_of_queries(points) as taken:
         assert taken == dense_bytes
     assert (index.search(points, 3).indices == index.search(dense, 3).indices).all()
 

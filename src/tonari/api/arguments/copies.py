@@ -1,6 +1,6 @@
 """Copies that a call makes of its rows: their bytes are part of `memory`, and are refused before anything is copied.
 
-Rows are copied if tonari cannot read them where they are (``inputs.copied_bytes``), or if the metric compares
+Rows are copied if tonari cannot read them in place (``inputs.copied_bytes``), or if the metric compares
 transformed rows (``Change.copied_bytes``). A search has the memory that the copies leave.
 """
 
@@ -50,7 +50,7 @@ def counting_copies(verb: Callable[P, R]) -> Callable[P, R]:
         def least() -> int:
             return least_memory(list(arrays.values()), base, given.get("k"), change)
 
-        with inputs.beside(copied, memory, least=least) as left:
+        with inputs.after_copies(copied, memory, least=least) as left:
             return verb(*args, **kwargs | {"memory": left})  # type: ignore[arg-type]
 
     return counting

@@ -117,7 +117,7 @@ class IndexBase(Hinted):
         change, changed = self._change, 0
         if change is not None and self._limits(rows):
             changed = change.copied_bytes(tuple(rows.shape), inputs.name_of_dtype(rows))
-        with self._beside(self._copied + changed, rows) as memory:
+        with self._after_copies(self._copied + changed, rows) as memory:
             return Segment(
                 self._compared(rows, "points"),
                 dataclasses.replace(self._call, method=method or self._asked, memory=memory, progress=progress),
@@ -134,27 +134,27 @@ class IndexBase(Hinted):
         """Whether `memory` limits the memory that holds these rows: on CUDA, it does not limit host memory."""
         return not (self._call.place.devices and inputs.place_of(rows, "points") is None)
 
-    def _beside(self, copied: int, points: Any) -> contextlib.AbstractContextManager[int | None]:
+    def _after_copies(self, copied: int, points: Any) -> contextlib.AbstractContextManager[int | None]:
         """Yield the memory that copies of the points leave, and restate refusals in terms of all of it."""
         least = functools.partial(least_memory, [points], self._base, None, self._change)
-        return inputs.beside(copied, self._memory, "copies of the points", least)
+        return inputs.after_copies(copied, self._memory, "copies of the points", least)
 
     def _own(self, points: Any, *, copy: bool) -> Any:
         """Check the points, and copy them if `copy` is True; copies count towards `memory`."""
         limited = self._memory is not None and self._limits(points)
         self._copied = inputs.copied_bytes(points, bits=self._metric.bits) if limited else 0
-        with self._beside(self._copied, points):
+        with self._after_copies(self._copied, points):
             rows = self._given_rows(points, "points")
         if not (copy and inputs.shares_memory(rows, points)):
             return rows
         self._copied += rows.nbytes if limited else 0
-        with self._beside(self._copied, points):
+        with self._after_copies(self._copied, points):
             if isinstance(rows, np.ndarray):
                 return rows.copy()
             return rows.clone(memory_format=sys.modules["torch"].contiguous_format)
 
     @contextlib.contextmanager
-    def _beside_copies(self, queries: Any) -> Iterator[int]:
+    def _after_copies_of_queries(self, queries: Any) -> Iterator[int]:
         """Yield the bytes that copies of the queries take of `memory`; restate refusals in terms of all of it."""
         if self._memory is None or self._takes_sparse or not self._limits(queries):
             yield 0
@@ -164,7 +164,7 @@ class IndexBase(Hinted):
             copied += math.prod(queries.shape) * (8 if queries.dtype == np.float64 else 4)
         if self._change is not None and len(shape := tuple(np.shape(queries))) == 2:
             copied += self._change.copied_bytes(shape, str(getattr(queries, "dtype", "")))
-        with inputs.beside(copied, self._memory, "copies of the queries"):
+        with inputs.after_copies(copied, self._memory, "copies of the queries"):
             yield copied
 
     def _compared(self, rows: Any, name: str, threads: int | None = None) -> Any:

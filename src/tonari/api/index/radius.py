@@ -60,7 +60,7 @@ class RadiusIndex(IndexBase):
         most = None if max_neighbors is None else inputs.check_count(max_neighbors, "max_neighbors")
         if self._memory is None:
             return self._found(queries, within, most, given, shared)
-        with self._beside_copies(queries) as taken:
+        with self._after_copies_of_queries(queries) as taken:
             return self._found(queries, within, most, given, shared, taken)
 
     def _found(
@@ -113,7 +113,7 @@ class RadiusIndex(IndexBase):
         within = {"radius": radius, "similarity": min_similarity, "closed": closed}
         if self._memory is None:
             return self._counted(queries, within, given, shared)
-        with self._beside_copies(queries) as taken:
+        with self._after_copies_of_queries(queries) as taken:
             return self._counted(queries, within, given, shared, taken)
 
     def _counted(

@@ -53,7 +53,7 @@ class SearchIndex(IndexBase):
             given = Given(where, exclude, query_groups, point_groups, groups)
         if self._memory is None:
             return self._searched(queries, k, given, shared)
-        with self._beside_copies(queries) as taken:
+        with self._after_copies_of_queries(queries) as taken:
             return self._searched(queries, k, given, shared, taken)
 
     def _searched(self, queries: Any, k: int, given: Given | None, shared: ThreadOptions, taken: int = 0) -> Neighbors:

@@ -40,7 +40,7 @@ def in_one_layout(verb: Callable[P, R]) -> Callable[P, R]:
         both = _Both.of(queries, points, sets=sets)
 
         def answer(convert: str) -> Any:
-            with inputs.beside(both.dense_bytes(convert), memory, f"dense {convert}") as left:
+            with inputs.after_copies(both.dense_bytes(convert), memory, f"dense {convert}") as left:
                 rest = given if memory is None else given | {"memory": left}
                 # Type checkers cannot match the other arguments with P.
                 return verb(*both.converted(convert, left), *args[2:], **rest)  # type: ignore[arg-type]

@@ -70,7 +70,7 @@ def on_given_values(answer: Callable[..., Any]) -> Callable[[Callable[P, R]], Ca
             others = {name: value for name, value in arguments.items() if name in accepted}
             memory = inputs.parse_memory(options.memory)
             copied = 0 if memory is None else _copied_bytes(metric, rows)
-            with inputs.beside(copied, memory) as left:
+            with inputs.after_copies(copied, memory) as left:
                 found: R = answer(GivenCall.of(options._replace(memory=left), **rows), **others)
             return found
 

@@ -1,4 +1,4 @@
-"""The bytes of the copies that checks of rows make, computed before anything is copied, and budgets beside copies."""
+"""The bytes of the copies that checks of rows make, computed before anything is copied, and the memory that copies leave."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _length(row: Any) -> int:
 
 
 def _is_plain(x: Any) -> bool:
-    """Return whether rows are read where they are: contiguous, aligned and in native byte order."""
+    """Return whether rows are read without a copy: contiguous, aligned and in native byte order."""
     if kind_of(x) == "torch":
         return bool((x.stride(1) == 1 if x.is_cuda else x.is_contiguous()) and not x.is_neg())
     flags = getattr(x, "flags", None)
@@ -81,7 +81,7 @@ def _of_table(table: Any, numbers: int) -> int:
 
 
 @contextlib.contextmanager
-def beside(
+def after_copies(
     copied: int, memory: int | None, what: str = "copies of rows", least: Callable[[], int] = lambda: 0
 ) -> Iterator[int | None]:
     """Yield the memory that copies leave to a search, and restate its refusals in terms of the whole budget.
@@ -104,7 +104,7 @@ def beside(
 
     Examples
     --------
-    >>> with beside(600, 1000) as left:
+    >>> with after_copies(600, 1000) as left:
     ...     left
     400
     """

@@ -51,7 +51,7 @@ class Segment:
     coded : CodedRows, optional
         For an Index with codes: the object that makes the codes and detects changes of the rows.
     copied : int
-        The bytes of `points`, if they are a copy that other segments have to count; `call` has the memory beside it.
+        The bytes of `points`, if they are a copy, which other segments have to count; the memory of `call` excludes it.
     """
 
     def __init__(
