@@ -88,7 +88,7 @@ def embeddings_of(given: Any, name: str) -> Any:
     return rows
 
 
-def after_copies(queries: Any, corpus: Any) -> Any:
+def beside(queries: Any, corpus: Any) -> Any:
     """Return the queries on the device of the corpus, copied there if they are on another device."""
     if inputs.place_of(corpus, "corpus_embeddings") == inputs.place_of(queries, "query_embeddings"):
         return queries

@@ -1,4 +1,4 @@
-"""The bytes of the copies that checks of rows make, computed before anything is copied, and the memory that copies leave."""
+"""The bytes of the copies that checks of rows make, computed before anything is copied, and the memory they leave."""
 
 from __future__ import annotations
 
