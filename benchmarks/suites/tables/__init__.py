@@ -4,7 +4,7 @@ A paper's rows are in the results file of the suite that it belongs to, and its 
 """
 
 from ...harness.report.table import Table
-from . import consumers, exact, graphs, kdtree, overview, papers, radius, select, shards
+from . import consumers, exact, graphs, kdtree, overview, papers, select, shards
 from .code import CODE
 
 TABLES: dict[str, Table] = {
@@ -15,7 +15,6 @@ TABLES: dict[str, Table] = {
     **select.TABLES,
     **shards.TABLES,
     **consumers.TABLES,
-    **radius.TABLES,
     **papers.TABLES,
 }
 

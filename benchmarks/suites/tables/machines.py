@@ -1,7 +1,6 @@
 """The machines whose rows the tables show."""
 
 XEON = {"machine": "Intel(R) Xeon(R) Processor (family 6 model 207)", "threads": 2}
-XEON_RADIUS = {"machine": "Intel(R) Xeon(R) Processor (family 6 model 167)", "threads": 1, "isa": "avx512"}
 EPYC = {"machine": "AMD EPYC (family 26 model 2)", "threads": 2}
 EPYC_AVX512 = {**EPYC, "isa": "avx512"}
 EPYC_ZEN4 = {"machine": "AMD EPYC (family 25 model 17)", "threads": 2, "isa": "avx512"}

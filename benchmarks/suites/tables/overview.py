@@ -26,8 +26,8 @@ def _line(label: str, ours: Mapping[str, Any], beside: str, *others: Kind) -> Li
 
 
 def _wrong(library: str, who: str) -> Kind:
-    """Show a peer's name and its recall in the newest run."""
-    return joined(text(f"{library}: recall"), asking(recall_alone(".3f"), who=who), by=" ")
+    """Show a peer's name, its seconds with the ratio to tonari's, and its recall in the newest run."""
+    return joined(_timed(library, who), asking(recall_alone(".3f"), who=who), by=" and recall ")
 
 
 CUDA: dict[str, Any] = {"suite": "exact_cuda", "who": "tonari", **H100}
@@ -41,8 +41,8 @@ TABLES: dict[str, Table] = {
                 "graph of 300,000 × 768, like text embeddings; H200",
                 {**CUDA, **H200, "case": "graph-n300000"},
                 "flash float32",
-                _timed("flashlib", "flash float32"),
-                _timed("torch", "torch float32"),
+                _timed("flashlib (TF32)", "flash float32"),
+                _timed("torch (float32)", "torch float32"),
             ),
             _line(
                 "graph of 50,000 × 960, image features; 2 Zen 4 cores",
@@ -61,7 +61,7 @@ TABLES: dict[str, Table] = {
                 "2,048 queries, 100,000,000 × 128 bytes, prepared; H200",
                 {**CUDA, **H200, "case": "codes-100m"},
                 CERTEX,
-                _timed("certex, also exact", CERTEX),
+                _timed("[certex](https://github.com/hpdic/libcertex) (also exact)", CERTEX),
             ),
         ),
         caption="; k = 10, Euclidean; except for the last line, float32 and with preparation of the points. In "
