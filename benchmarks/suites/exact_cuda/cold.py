@@ -1,9 +1,8 @@
 """The first search on a machine: a new process in which Triton has compiled nothing yet.
 
 Each repeat is a process (cold_child.py) with its own empty cache. Before the clock starts, its rows are on the device
-and torch has run. Modules are imported from bytecode, like those of an installed package: the first repeat may write
-it. The calling process proves the result; for a graph by NN-Descent (a case with a target), it measures the recall
-instead.
+and torch has run. Modules are imported from bytecode, as an installed package is: the first repeat may write it. The calling process proves the result; for a graph by NN-Descent (a case with a target), it
+measures the recall instead.
 """
 
 from __future__ import annotations

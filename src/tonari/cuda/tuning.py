@@ -35,17 +35,5 @@ INSTRUCTIONS_OF_PRODUCT = 3000  # weight of a matrix product
 VALUES_OF_THREAD = 8  # maximum number of values per thread for which a kernel compiles as fast as for one
 METRICS = 2  # divisor of the effort for a kernel with the code of all metrics, since about half of it is compiled
 
-# Case: exact_cuda cold-graph, cold-graph-bytes, cold-descent on cuda. Chosen on: Xeon, compiling for sm_90.
-# Factors of the effort, for kernels that the number of words misjudges. Most take 0.7 s per 10,000 words.
-FACTORS = {
-    "near_kernel": 2.0,
-    "sample_kernel": 1.3,
-    "part_kernel": 2.0,
-    "top_down_kernel": 2.0,
-    "candidates_kernel": 0.8,
-    "parts_answer_kernel": 0.7,
-}
-WIDE = 1.4  # factor for kernels that select keys of 64 bits
-
 # Not measured: Triton's largest file, a library, is ten times larger than WHOLE_BYTES, and its other files are smaller.
 WHOLE_BYTES = 32 << 20  # minimum bytes of a file that is hashed in one piece for Triton's key

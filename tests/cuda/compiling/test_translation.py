@@ -45,8 +45,7 @@ def all_texts():
         with contextlib.suppress(Translated), compile._instead_of_making_ir(call.kernel, translated):
             compile_call(call)
     return list(texts)
-names = ("certify_kernel", "refine_kernel", "pack_kernel", "screen_hopper_kernel")
-some = [call for call in calls() if call.name in names]
+some = [call for call in calls() if call.name in ("certify_kernel", "refine_kernel")]
 before = all_texts()
 parsed.clear()
 with translation.translating():
@@ -57,14 +56,13 @@ print(json.dumps([len(before), [each == before for each in within], len(parsed),
     )
     assert ran.returncode == 0, ran.stderr
     count, same, parsed, functions = json.loads(ran.stdout)
-    assert count >= 4
+    assert count >= 2
     assert same == [True, True]
     assert parsed == functions > 5
 
 
 def test_triton_is_as_it_was_after_an_error() -> None:
     parse, make, make_type = JITCallable.parse, core.tensor.__init__, core.block_type.__init__
-    find = code_generator.CodeGenerator._find_carries
     with translating():
         assert core.tensor.__init__ is not make
         assert core.block_type.__init__ is not make_type
@@ -75,7 +73,6 @@ def test_triton_is_as_it_was_after_an_error() -> None:
         raise ZeroDivisionError
     assert (code_generator.warnings, code_generator.inspect, JITCallable.parse) == (warnings, inspect, parse)
     assert (core.tensor.__init__, core.block_type.__init__) == (make, make_type)
-    assert code_generator.CodeGenerator._find_carries is find
 
 
 def test_tensors_of_equal_shapes_share_them() -> None:

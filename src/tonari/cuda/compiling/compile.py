@@ -78,8 +78,7 @@ def compile_together(calls: Collection[Call], progress: ProgressLike = None) -> 
         stack.enter_context(collection_off())  # garbage collection would take a sixth of the time of translation
         stack.enter_context(translating())
         pool = Loading(min(default_threads(), len(calls)))
-        # After Ctrl-C, which may interrupt the start of threads, wait for the threads that work.
-        stack.push(lambda error, *_: pool.shutdown(wait=error is not None))
+        stack.callback(pool.shutdown)  # even if Ctrl-C interrupts the start of threads
         # At its end, Triton's context waits for all futures; the ones that have not begun are cancelled before.
         stack.enter_context(AsyncCompileMode(pool, ignore_errors=True))
         stack.callback(pool.cancel)

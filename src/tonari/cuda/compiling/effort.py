@@ -19,7 +19,7 @@ def effort(call: Call) -> int:
     the FOLDS of a code, and the steps of a sorting network (of SIZE pairs, of SLOTS candidates, or of runs of K in a
     TILE, which are then merged). Two kinds of lines stand for many instructions: a matrix product, and a line that
     processes the A runs of RUN values of a thread. A kernel with a METRIC contains code for all metrics, but only that
-    of one metric is compiled. Measured factors correct the estimate for kernels that would otherwise begin too late.
+    of one metric is compiled.
     """
     size = call.constants.get("SIZE")
     size = size if isinstance(size, int) else 1
@@ -33,8 +33,7 @@ def effort(call: Call) -> int:
     if "RUN" in call.constants:
         times *= max(1, call.constants["A"] * call.constants["RUN"] // tuning.VALUES_OF_THREAD)
     own = _instructions(call.kernel.fn) // (tuning.METRICS if "METRIC" in call.constants else 1)
-    factor = tuning.FACTORS.get(call.name, 1.0) * (tuning.WIDE if call.constants.get("WIDE") else 1.0)
-    return int(factor * (own * times + tuning.INSTRUCTIONS_OF_STEP * (steps + _steps(slots))))
+    return own * times + tuning.INSTRUCTIONS_OF_STEP * (steps + _steps(slots))
 
 
 def _steps(size: int) -> int:

@@ -134,15 +134,12 @@ class Loading(Executor):
             future.cancel()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Cancel the work that has not begun; unless `wait` is False, wait until the threads have ended.
-
-        Threads end by themselves once their work is done. They end one after another, in 50 ms in all.
-        """
+        """Cancel the work that has not begun, and wait until the threads have finished their work and ended."""
         self.cancel()
         for threads, jobs in ((self._threads, self._jobs), (self._builders, self._launchers)):
             for _ in threads:
                 jobs.put(None)
-            for thread in threads if wait else ():
+            for thread in threads:
                 if thread.is_alive():  # Ctrl-C may have prevented the start of the thread
                     thread.join()
 

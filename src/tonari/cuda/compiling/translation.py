@@ -4,20 +4,18 @@ Triton visits the syntax trees of a kernel and of the functions that it calls. A
 which no node ever causes. At each call, it reads the signature of the called function. For each variant of a function,
 it parses the source again. For each tensor, it creates a new object for the shape, and a new name for the type,
 although there are only a few shapes. None of these results change while kernels are compiled together, so this module
-caches them. And Triton translates the body of each loop twice: at first, only to find the variables that the loop
-carries. This module finds them in the syntax tree.
+caches them.
 """
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import functools
 import inspect
 import operator
 import os
 import warnings
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -104,43 +102,6 @@ def _tensors_that_share_shapes(core: Any) -> Callable[..., None]:
     return make
 
 
-def _carries_by_name(module: Any) -> Callable[..., tuple[list[str], list[Any], list[Any]]]:
-    """Return a method that finds the variables that a loop carries, without translating the loop's body for it.
-
-    Triton translates the body, carries the variables that have changed, and translates the body again. The variables
-    that change are those that the body assigns. If one of them is assigned only in branches, which may never be taken,
-    Triton's own method decides.
-    """
-    usual = module.CodeGenerator._find_carries
-    assigned: dict[int, tuple[set[str], set[str], Any]] = {}  # by a loop's id; the loop is kept, so the id stays valid
-
-    def find(self: Any, node: Any, liveins: dict[str, Any], ignore: Collection[str] = ()) -> Any:
-        if id(node) not in assigned:
-            assigned[id(node)] = _stored(node, ast.AST), _stored(node, (ast.Assign, ast.AugAssign)), node
-        every, always, _ = assigned[id(node)]
-        names = [name for name in liveins if name in every and name not in ignore]
-        values = [liveins[name] for name in names]
-        if not always.issuperset(names) or not all(map(module._is_triton_value, values)):
-            return usual(self, node, liveins, ignore)
-        self.lscope, self.local_defs = liveins.copy(), {}
-        return names, module.flatten_values_to_ir(values), [value.type for value in values]
-
-    return find
-
-
-def _stored(loop: Any, kinds: Any) -> set[str]:
-    """Return the variables that a loop's body assigns, in statements of some `kinds` and in loops of these."""
-    names: set[str] = set()
-    for statement in loop.body:
-        nested = isinstance(statement, ast.For)
-        if nested:
-            names |= _stored(statement, kinds)
-        if nested or isinstance(statement, kinds):
-            inside = ast.walk(statement.target if nested else statement)
-            names.update(each.id for each in inside if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store))
-    return names
-
-
 @contextlib.contextmanager
 def translating() -> Iterator[None]:
     """Return a context that caches the work that Triton would repeat while it translates; the output is the same."""
@@ -165,7 +126,6 @@ def translating() -> Iterator[None]:
             (JITCallable, "parse", parse_once),
             (core.block_type, "__init__", _types_that_share_shapes(core)),
             (core.tensor, "__init__", _tensors_that_share_shapes(core)),
-            (code_generator.CodeGenerator, "_find_carries", _carries_by_name(code_generator)),
         ):
             stack.callback(setattr, module, name, getattr(module, name))
             setattr(module, name, stand_in)
