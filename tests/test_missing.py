@@ -11,9 +11,10 @@ import pytest
 import tonari
 from tests.helpers import plans
 from tests.helpers.missing import DATA, with_gaps
+from tonari.core import _native
 from tonari.core.errors import BudgetExceeded, Unsupported
+from tonari.missing.memory import GROUP
 from tonari.missing.plan import plan_missing, refusal
-from tonari.missing.products import ALL, point_rows, query_rows
 from tonari.missing.reference import brute, pairwise
 
 NAN: dict[str, Any] = {"metric": "nan_euclidean", "threads": 1}
@@ -35,43 +36,36 @@ def test_rows_without_gaps_have_the_bits_of_euclidean() -> None:
 
 @pytest.mark.parametrize("name", DATA)
 @pytest.mark.parametrize("scale", [1.0, 1e-170, 1e-100, 1e120, 1e148])
-def test_products_of_pairs_within_a_limit_are_at_least_the_least(name: str, scale: float) -> None:
+def test_the_screen_keeps_pairs_at_the_limit(name: str, scale: float) -> None:
     """The limit is the returned distance of each pair itself, where rounding decides."""
     rows = DATA[name].astype(np.float64)
     with np.errstate(over="ignore"):
         rows = rows / max(1.0, np.nanmax(np.abs(rows))) * scale
     queries = np.concatenate([rows[:20], np.clip(rows[:5] * 2.0**40, -1e150, 1e150)])
-    form, points = point_rows(rows)
-    those, values = query_rows(queries, form), pairwise(queries, rows)
-    for column in range(len(rows)):
-        limits = values[:, column]
-        there = np.flatnonzero(~np.isnan(limits))
-        wide, least = those.some(there).with_means(those.some(there).means_of(limits[there]))
-        assert np.isfinite(wide).all()
-        assert (wide @ points[column] >= least - abs(least) * 2.0**-40).all()
-    wide, least = those.with_means(np.full(len(queries), np.inf))
-    apart = np.isnan(values)
-    assert (least > 0).all()
-    assert ((wide @ points.T >= least[:, None]) | apart).all()
-    assert (those.means_of(np.full(len(queries), np.inf)) >= ALL).all()
-
-
-def test_pairs_without_a_common_column_are_left_out() -> None:
-    rows = with_gaps(np.random.default_rng(0).standard_normal((90, 6)), 0.7)
-    form, points = point_rows(rows)
-    means = np.full(90, 0.1)
-    wide, least = query_rows(rows, form).with_means(means)
-    assert not ((wide @ points.T >= least[:, None]) & np.isnan(pairwise(rows, rows))).any()
+    values, points = pairwise(queries, rows), _native.MissingPoints(rows)
+    for column in range(0, len(rows), 3):
+        there = np.flatnonzero(~np.isnan(values[:, column]))
+        if not len(there):
+            continue
+        block = _native.MissingBlock(
+            "generic", points, queries[there], 0, values[there, column].copy(), None, False, True
+        )
+        block.scan(0, -(-len(rows) // GROUP))
+        counts = np.empty(len(there), np.int64)
+        block.count(counts)
+        assert counts.tolist() == (values[there] <= values[there, column, None]).sum(axis=1).tolist()
 
 
 def test_the_plan_and_its_memory() -> None:
     problem = plans.problem(2000, 300, 20, 5, dtype="float32", **NAN)
     plan = plan_missing(problem)
-    assert (plan.method, plan.query_block, plan.sample) == ("missing", 300, 512)
-    assert plan.copied_bytes == 2000 * 61 * 8
+    assert (plan.method, plan.query_block) == ("missing", 256)
+    assert plan.packed_bytes == _native.MissingPoints(with_gaps(np.zeros((2000, 20), np.float32), 0.2)).bytes()
     assert plan_missing(problem, query_block=7).query_block == 7
     least = plan_missing(problem, query_block=1).total_bytes
-    assert plan_missing(dataclasses.replace(problem, memory=least)).query_block == 1
+    small = plan_missing(dataclasses.replace(problem, memory=least))
+    assert small.query_block < 256
+    assert small.total_bytes == least
     with pytest.raises(BudgetExceeded, match=f"allow at least {least}"):
         plan_missing(dataclasses.replace(problem, memory=least - 1))
 

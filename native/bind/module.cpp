@@ -40,6 +40,7 @@ NB_MODULE(_native, given) {
   tonari::bind_allowed(module);
   tonari::bind_arrays(module);
   tonari::bind_bits(module);
+  tonari::bind_boxes(module);
   tonari::bind_direct(module);
   tonari::bind_engine(module);
   tonari::bind_radius(module);
@@ -48,6 +49,7 @@ NB_MODULE(_native, given) {
   tonari::bind_kdtree_build(module);
   tonari::bind_kdtree_search(module);
   tonari::bind_kdtree_radius(module);
+  tonari::bind_missing(module);
   tonari::bind_sparse(module);
   tonari::bind_spanning(module);
   tonari::bind_descent(module);

@@ -8,11 +8,6 @@
 
 namespace tonari {
 
-float at_least(double number) {
-  const auto near = static_cast<float>(number);
-  return static_cast<double>(near) >= number ? near : std::nextafter(near, std::numeric_limits<float>::infinity());
-}
-
 namespace {
 
 // A relative margin that covers the roundings of the norms, which are sums of at most 2^31 squares in float64.

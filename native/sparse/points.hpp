@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/at_least.hpp"
 #include "sparse/rows.hpp"
 
 namespace tonari {
@@ -70,8 +71,5 @@ struct SparsePoints {
 };
 
 constexpr float kLeastFactor = 0x1p-60f;
-
-// The number, rounded up to a float; infinity if it is too large.
-float at_least(double number);
 
 }  // namespace tonari

@@ -23,6 +23,11 @@ def _outliers() -> Array:
     return rows
 
 
+def _offset() -> Array:
+    """Make two clusters that are so far apart that float32 has few numbers for the rows of each."""
+    return 8 * np.random.default_rng(6).standard_normal((100, 2)) + 2.0**27 * (-1) ** np.arange(100)[:, None]
+
+
 def _ties() -> Array:
     return with_gaps(np.random.default_rng(4).integers(0, 2, (150, 6)).astype(np.float32), 0.4)
 
@@ -40,7 +45,7 @@ DATA: dict[str, Array] = {
     "many": with_gaps(np.random.default_rng(0).standard_normal((130, 4)), 0.8),
     "none": np.random.default_rng(2).standard_normal((100, 5)),
     "outliers": _outliers(),
-    "offset": with_gaps(np.random.default_rng(6).standard_normal((100, 6)) + 1e8, 0.4),
+    "offset": with_gaps(_offset(), 0.4),
     "ties": _ties(),
     "blocks": _blocks(),
     "equal": with_gaps(np.ones((60, 3), np.float16), 0.3),

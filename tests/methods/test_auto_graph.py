@@ -10,10 +10,11 @@ import pytest
 
 import tonari
 from tests.api.test_nn_descent import POINTS, lists
-from tests.helpers import checks
+from tests.helpers import checks, plans
 from tests.helpers.checks import assert_same_neighbors
 from tonari.core.process.caches import empty_caches
 from tonari.exact.planning import planner as exact_plan
+from tonari.methods.auto_graph import choose_graph
 from tonari.nn_descent.planning import planner as planning_descent
 
 
@@ -67,3 +68,16 @@ def test_auto_keeps_to_what_memory_allows(monkeypatch: pytest.MonkeyPatch) -> No
     needed = tonari.plan(900, 900, 40, 8, method="nn-descent", recall=0.5).total_bytes
     assert tonari.knn_graph(points, 8, recall=0.5, memory=needed).method == "nn-descent"
     assert tonari.knn_graph(points, 8, recall=0.5, memory=needed - 1).method == "exact"
+
+
+def test_nn_descent_is_slower_where_wide_rows_do_not_contract(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The expected time of wide rows is for rows that contract, which only rows near a plane of few dimensions do."""
+    monkeypatch.setattr(exact_plan, "brute_seconds", lambda *_, **__: 1.2)
+    monkeypatch.setattr(planning_descent, "descent_seconds", lambda plan: plan.d / 600)
+    problem = plans.problem(1000, 1000, 600, 8, self_join=True, threads=1)
+    flat = checks.gaussian(1000, 4) @ checks.gaussian(4, 600, 1)
+    angles = checks.gaussian(1000, 1) * np.arange(1, 301)
+    curve = np.concatenate([np.cos(angles), np.sin(angles)], axis=1)  # of one dimension, but in no plane
+    for points, method in ((flat, "nn-descent"), (curve, "exact")):
+        rows = points.astype(np.float32)
+        assert choose_graph(problem, rows, recall=0.9, seed=1, start="clusters").plan.method == method

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
 import pytest
 
-import tonari
 from tests.helpers import plans
-from tests.helpers.missing import DATA
+from tests.helpers.missing import DATA, with_gaps
+from tonari.core import _native
 from tonari.core.results.radius_neighbors import Within
 from tonari.core.rows.listed import Listed
 from tonari.missing import tuning
@@ -17,6 +18,7 @@ from tonari.missing.cpu.listed import count_listed, search_listed
 from tonari.missing.cpu.method import MissingOnCpu
 from tonari.missing.cpu.search import PreparedMissing
 from tonari.missing.cpu.values import pair_values
+from tonari.missing.memory import GROUP
 from tonari.missing.reference import brute, pairwise
 
 METHOD = MissingOnCpu()
@@ -36,7 +38,7 @@ def problem(rows: Any, m: int, k: int, **given: Any) -> Any:
 @pytest.fixture(params=[False, True], ids=["whole", "parts"])
 def parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param:
-        for name, value in {"SAMPLE": 7, "QUERY_BLOCK": 13, "PAIRS": 5, "PAIRS_HELD": 200}.items():
+        for name, value in {"QUERY_BLOCK": 13, "SCANNED": 1, "PAIRS": 5, "PAIRS_HELD": 200}.items():
             monkeypatch.setattr(tuning, name, value)
 
 
@@ -78,17 +80,26 @@ def test_those_within(name: str) -> None:
         assert np.diff(later.indptr).tolist() == np.triu(inside, 1).sum(axis=1).tolist()
 
 
-def test_estimates_are_only_estimates(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Limits that are far too small, or 0, lead to the same lists."""
-    rows = DATA["few"]
-    from tonari.missing.cpu import search
+@pytest.mark.parametrize("isa", [isa for isa in _native.supported_isas() if isa != "amx"])
+def test_every_instruction_set(isa: str) -> None:
+    rng = np.random.default_rng(8)
+    for d, dtype in ((1, np.float16), (17, np.float32), (130, np.float64)):
+        rows = with_gaps(rng.standard_normal((150, d)).astype(dtype), 0.3)
+        plan = dataclasses.replace(METHOD.plan(problem(rows, 150, 9, self_join=True)), isa=isa)
+        same(METHOD.search_once(rows, rows, plan, self_join=True), brute(rows, rows, 9, own=True))
 
-    usual = search._estimates
-    monkeypatch.setattr(search, "_estimates", lambda *given: np.column_stack([usual(*given) * 1e-3, usual(*given)]))
-    with tonari.recording() as record:
-        found = METHOD.search_once(rows, rows, METHOD.plan(problem(rows, len(rows), 4)))
-    same(found, brute(rows, rows, 4))
-    assert "points within a larger distance" in str(record)
+
+def test_few_pairs_are_refined() -> None:
+    """Nearly all pairs with exact values are nearer than the k nearest of earlier groups."""
+    rows = with_gaps(np.random.default_rng(9).standard_normal((2000, 40)).astype(np.float32) + 100, 0.2)
+    points = METHOD.prepare(rows, METHOD.plan(problem(rows, 1, 1))).packed
+    block = _native.MissingBlock("generic", points, rows[:50], 5, None, None, False, False)
+    block.scan(0, -(-len(rows) // GROUP))
+    table, nearer = pairwise(rows[:50], rows), 50 * GROUP
+    for begin in range(GROUP, len(rows), GROUP):
+        farthest = np.partition(table[:, :begin], 4, axis=1)[:, 4:5]
+        nearer += np.count_nonzero(table[:, begin : begin + GROUP] <= farthest)
+    assert nearer <= block.refined() <= nearer + 10
 
 
 def test_points_are_prepared_once() -> None:
@@ -96,7 +107,7 @@ def test_points_are_prepared_once() -> None:
     plan = METHOD.plan(problem(rows, 9, 3))
     prepared = METHOD.prepare(rows, plan)
     assert isinstance(prepared, PreparedMissing)
-    assert METHOD.held_bytes(prepared, plan) > prepared.rows.nbytes
+    assert METHOD.held_bytes(prepared, plan) == prepared.packed.bytes()
     later = METHOD.plan(problem(rows, 9, 3), prepared_by=plan)
     same(METHOD.search(rows[:9], prepared, later), brute(rows[:9], rows, 3))
 
@@ -123,4 +134,4 @@ def test_values_are_those_of_the_definition(d: int) -> None:
     rows = np.random.default_rng(0).standard_normal((40, d))
     rows[np.random.default_rng(1).random(rows.shape) < 0.4] = np.nan
     of, ids = (each.ravel() for each in np.indices((40, 40)))
-    assert pair_values(rows, rows, of, ids).tobytes() == pairwise(rows, rows).ravel().tobytes()
+    np.testing.assert_array_equal(pair_values(rows, rows, of, ids), pairwise(rows, rows).ravel())

@@ -8,7 +8,7 @@ import pytest
 
 NATIVE = Path(__file__).parents[2] / "native"
 # From the bottom up.
-ROOMS = ["core", "simd", "select", "exact", "bits", "sparse", "kdtree", "spanning", "nn_descent", "bind"]
+ROOMS = ["core", "simd", "select", "exact", "bits", "missing", "sparse", "kdtree", "spanning", "nn_descent", "bind"]
 
 
 def included(source: str) -> list[str]:

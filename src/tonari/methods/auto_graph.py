@@ -1,8 +1,9 @@
 """method="auto" for a graph that may miss neighbours: NN-Descent, or the exact method that is expected to be fastest.
 
 The two are compared by their expected times. If NN-Descent is clearly faster, the expected time is corrected for the
-hardness of the data, estimated from a few hundred points (``nn_descent/planning/intrinsic_dimension.py``). If
-NN-Descent does not reach the recall, the exact graph is built.
+data, by the neighbours of a few hundred points: for their hardness (``nn_descent/planning/intrinsic_dimension.py``),
+and for wide rows that do not contract (``nn_descent/cpu/short_rows.py``). If NN-Descent does not reach the recall, the
+exact graph is built.
 """
 
 from __future__ import annotations
@@ -23,7 +24,11 @@ from tonari.methods import tuning
 from tonari.methods.auto import choose, some_rows
 from tonari.methods.decision import Decision
 from tonari.methods.registry import method_for, search_method
+from tonari.nn_descent.backend import Known
+from tonari.nn_descent.cpu.short_rows import contract
+from tonari.nn_descent.plan import DescentPlan
 from tonari.nn_descent.planning.intrinsic_dimension import NEIGHBOURS, ROWS, hardness
+from tonari.nn_descent.planning.planner import expects_contraction, slowdown_uncontracted
 
 logger = logging.getLogger("tonari")
 
@@ -61,7 +66,7 @@ def choose_graph(
         return exact._replace(reason="there is no memory for the lists of NN-Descent")
     seconds = descent.seconds - arrival_seconds(problem)
     if is_clearly_faster(problem, descent, exact):
-        seconds *= _hardness(problem, points)
+        seconds *= _slowdown(problem, points, descent)
     reason = f"{exact.seconds:.3g} s expected by {exact.plan.method!r}, {seconds:.3g} s by NN-Descent"
     decision = exact._replace(reason=reason)
     if exact.seconds >= tuning.CLEARLY * seconds:
@@ -75,12 +80,21 @@ def is_clearly_faster(problem: Problem, descent: Plan, exact: Decision) -> bool:
     return exact.seconds >= tuning.CLEARLY * (descent.seconds - arrival_seconds(problem))
 
 
-def _hardness(problem: Problem, points: Any) -> float:
-    """Estimate from exact neighbours of a sample how many times longer NN-Descent takes because the data are hard."""
+def _slowdown(problem: Problem, points: Any, descent: DescentPlan) -> float:
+    """Estimate from exact neighbours of a sample how many times longer NN-Descent takes than its plan expects.
+
+    It takes longer if the data are hard, or if they do not contract although the plan expects this.
+    """
     some, k = some_rows(points, min(len(points), ROWS)), min(len(points), NEIGHBOURS + 1)
     method = search_method("exact", problem.device)
     plan = method.plan(dataclasses.replace(problem, m=len(some), k=k, self_join=False))
     with part("neighbours of a few rows, for how hard they are for NN-Descent", len(some)):
         # Without the first neighbour, which is the row itself.
-        distances = method.search_once(some, points, plan, progress=False).distances[:, 1:]
-    return hardness(distances if isinstance(distances, np.ndarray) else distances.cpu().numpy(), problem.metric)
+        distances, indices = (each[:, 1:] for each in method.search_once(some, points, plan, progress=False))
+    factor = hardness(distances if isinstance(distances, np.ndarray) else distances.cpu().numpy(), problem.metric)
+    if not expects_contraction(descent):
+        return factor
+    rows = np.arange(0, len(points), -(-len(points) // len(some)), dtype=np.int64)
+    if contract(points, descent, Known(rows, indices[:, : descent.k])):
+        return factor
+    return factor * slowdown_uncontracted(descent)

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
 from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.plan import Override, Plan
 from tonari.core.problem import Problem
-from tonari.exact.plan import ExactPlan
-from tonari.exact.planning.planner import plan_on_cpu
+from tonari.core.process.isa import without_amx
+from tonari.core.process.workers import default_threads
+from tonari.core.results.neighbors import index_dtype
 from tonari.inputs.overrides import check_overrides
 from tonari.metrics import MISSING_METRICS
 from tonari.missing import tuning
+from tonari.missing.memory import block_bytes, packed_bytes, preparing_bytes
 
 OVERRIDES = {"query_block": Override("queries at once")}
-_PAIR = 40  # bytes of a candidate pair: query, point, distance, and position in the sorted order
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,18 +26,14 @@ class MissingPlan(Plan):
     Attributes
     ----------
     n, m, d, k, dtype, metric, method, device, devices, isa, threads, packed_bytes, copied_bytes, working_bytes
-        See :class:`tonari.core.plan.Plan`. Copied rows are the transformed points. The memory does not include the
-        candidates, whose number depends on the data.
+        See :class:`tonari.core.plan.Plan`.
     output_bytes, seconds
         See :class:`tonari.core.plan.Plan`.
     query_block : int
-        The number of queries in a block, which are transformed and searched together.
-    sample : int
-        The number of points in the sample for estimates of the distance of the k-th neighbour.
+        The number of queries per task.
     """
 
     query_block: int
-    sample: int
 
 
 def refusal(problem: Problem) -> str | None:
@@ -54,75 +50,67 @@ def refusal(problem: Problem) -> str | None:
     return None
 
 
-def products_of(problem: Problem) -> Problem:
-    """Return the problem of a search by inner products, which finds the pairs within a limit."""
-    return dataclasses.replace(
-        problem,
-        d=3 * problem.d + 1,
-        k=1,
-        dtype="float64",
-        query_dtype="float64",
-        metric="inner_product",
-        self_join=False,
-        memory=None,
-    )
-
-
-def plan_products(problem: Problem, *, prepared: bool = False) -> ExactPlan:
-    """Plan the search by inner products that finds the pairs within a limit."""
-    return plan_on_cpu(products_of(problem), prepared=prepared)
-
-
 def plan_missing(problem: Problem, *, prepared: bool = False, **overrides: Any) -> MissingPlan:
     """Plan a search among rows with missing values on the CPU; see :func:`tonari.plan`.
+
+    Parameters
+    ----------
+    prepared : bool
+        Whether the points are packed already.
+    **overrides
+        Fields listed in :data:`OVERRIDES`.
 
     Raises
     ------
     Unsupported
         The metric does not compare rows with missing values, or the device is not the CPU.
     BudgetExceeded
-        The budget is too small for the transformed points and one query.
+        The budget is too small for the packed points, one query per thread, and the results.
 
     Examples
     --------
     >>> from tonari.metrics.problem import make_problem
-    >>> plan_missing(make_problem(10**5, 10**4, 100, 10, dtype="float32", metric="nan_euclidean")).query_block
-    8192
+    >>> made = plan_missing(make_problem(10**5, 10**4, 100, 10, dtype="float32", metric="nan_euclidean", threads=2))
+    >>> made.query_block, made.packed_bytes
+    (256, 41620364)
     """
     why_not = refusal(problem)
     if why_not is not None:
         raise Unsupported(why_not)
     check_overrides(overrides, OVERRIDES)
-    block = min(overrides.get("query_block") or tuning.QUERY_BLOCK, problem.m)
-    plan = _made(problem, block, prepared=prepared)
+    work = problem.m * problem.n * problem.d * tuning.COLUMN_SECONDS
+    if not prepared:
+        work += problem.n * problem.d * tuning.PACKED_SECONDS
+    threads = problem.threads or default_threads(work)
+    block = min(overrides.get("query_block") or tuning.QUERY_BLOCK, -(-problem.m // threads))
+    plan = _made(problem, threads, block, work)
     while problem.memory is not None and plan.total_bytes > problem.memory and block > 1:
         if "query_block" in overrides:
             break
         block //= 2
-        plan = _made(problem, block, prepared=prepared)
+        plan = _made(problem, threads, block, work)
     if problem.memory is not None and plan.total_bytes > problem.memory:
         raise BudgetExceeded(
-            f"a memory budget of {problem.memory} bytes cannot hold these transformed rows with missing values, and "
+            f"a memory budget of {problem.memory} bytes cannot hold these rows with missing values, packed, and "
             f"their search: allow at least {plan.total_bytes}",
             least=plan.total_bytes,
         )
     return plan
 
 
-def _made(problem: Problem, block: int, *, prepared: bool) -> MissingPlan:
-    wide, sample = 8 * (3 * problem.d + 1), min(problem.n, tuning.SAMPLE)
-    inner = plan_products(dataclasses.replace(problem, m=block), prepared=prepared)
-    expected = min(problem.n, 2 * problem.k + 2 * problem.n // sample)
+def _made(problem: Problem, threads: int, block: int, work: float) -> MissingPlan:
+    n, m, d, k = problem.n, problem.m, problem.d, problem.k
+    value = 8 if "float64" in (problem.dtype, problem.query_dtype) else 4
+    tasks = min(threads, -(-m // block))
     return MissingPlan(
         **problem.plan_fields(),
         method="missing",
-        isa=inner.isa,
-        threads=inner.threads,
-        packed_bytes=inner.packed_bytes,
-        copied_bytes=wide * problem.n,
-        working_bytes=inner.working_bytes + block * (2 * wide + 24 * sample + _PAIR * expected),
-        output_bytes=problem.m * problem.k * 12,
+        isa=without_amx(None),
+        threads=threads,
+        packed_bytes=packed_bytes(n, d),
+        copied_bytes=0,
+        working_bytes=max(tasks * block_bytes(block, d, k), preparing_bytes(n, d)),
+        output_bytes=m * k * (value + index_dtype(n).itemsize),
         query_block=block,
-        sample=sample,
-        seconds=inner.seconds * -(-problem.m // block),
+        seconds=work / threads,
     )

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from tonari import inputs
-from tonari.api.user_metrics.replacing import is_given
+from tonari.api.user_metrics.call import is_given
 from tonari.core.errors import BudgetExceeded
 from tonari.methods.options import columns_of
 from tonari.methods.registry import by_force, search_method

@@ -9,7 +9,6 @@ import numpy as np
 
 from tonari import inputs
 from tonari.api.index.base import IndexBase, kept_of, refuse_streams
-from tonari.api.index.segments.segment import Segment
 from tonari.api.index.segments.sparse_state import SparseState
 from tonari.api.index.segments.state import State
 from tonari.core.process.compiling import not_compiled
@@ -19,12 +18,12 @@ from tonari.core.results.radius_neighbors import RadiusNeighbors, Within, none_w
 from tonari.filters.arguments import Given
 from tonari.methods import repeated
 from tonari.methods.answer import on_side_of
-from tonari.methods.options import ThreadOptions, shares
+from tonari.methods.options import IndexOptions, shares
 from tonari.methods.registry import by_force
 from tonari.methods.repeated import repeating_method
 from tonari.methods.rows.points import DecidedPoints
 from tonari.metrics.radius import limits_of
-from tonari.streams.radius import radius_chunks
+from tonari.streams.searching import radius_chunks
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -35,7 +34,7 @@ class RadiusIndex(IndexBase):
 
     @repeating_method(kept_of)
     @in_default_floats
-    @shares(ThreadOptions)
+    @shares(IndexOptions)
     def radius_search(
         self,
         queries: Any,
@@ -44,32 +43,25 @@ class RadiusIndex(IndexBase):
         min_similarity: Any = None,
         closed: bool = True,
         max_neighbors: int | None = None,
-        where: Any = None,
-        exclude: Any = None,
-        query_groups: Any = None,
-        point_groups: Any = None,
-        groups: str | None = None,
-        **shared: Unpack[ThreadOptions],
+        **shared: Unpack[IndexOptions],
     ) -> RadiusNeighbors:
         """Find all points within a radius of every query; see :func:`tonari.radius_search`.
 
         `where`, `exclude` and `point_groups` refer to ids, as in :meth:`search`.
         """
-        given = Given(where, exclude, query_groups, point_groups, groups)
         within = {"radius": radius, "similarity": min_similarity, "closed": closed}
         most = None if max_neighbors is None else inputs.check_count(max_neighbors, "max_neighbors")
         if self._memory is None:
-            return self._found(queries, within, most, given, shared)
+            return self._found(queries, within, most, shared)
         with self._after_copies_of_queries(queries) as taken:
-            return self._found(queries, within, most, given, shared, taken)
+            return self._found(queries, within, most, shared, taken)
 
     def _found(
         self,
         queries: Any,
         within: dict[str, Any],
         most: int | None,
-        given: Given,
-        shared: ThreadOptions,
+        shared: IndexOptions,
         taken: int = 0,
     ) -> RadiusNeighbors:
         """Search; see :meth:`radius_search`. Copies of the queries take `taken` bytes of the memory."""
@@ -77,7 +69,7 @@ class RadiusIndex(IndexBase):
         inputs.warn_of_dropped({"queries": queries}, "use tonari.radius_search with differentiable=True")
         now, threads = self._state, inputs.check_threads(shared.get("threads"))
         rows, limits = self._checked(now, queries, threads=threads, **within)
-        rules = self._rules(now, len(rows), given) if given else None
+        rules = self._rules(now, len(rows), Given.of(shared))
         if len(rows) and rules is None and most is None and now.only is not None:
             those = now.only.those(threads, taken=taken).decided_within(rows, limits, progress)
             found = those.within(rows, limits, progress)
@@ -90,7 +82,7 @@ class RadiusIndex(IndexBase):
 
     @repeating_method(kept_of)
     @in_default_floats
-    @shares(ThreadOptions)
+    @shares(IndexOptions)
     def radius_count(
         self,
         queries: Any,
@@ -98,32 +90,24 @@ class RadiusIndex(IndexBase):
         *,
         min_similarity: Any = None,
         closed: bool = True,
-        where: Any = None,
-        exclude: Any = None,
-        query_groups: Any = None,
-        point_groups: Any = None,
-        groups: str | None = None,
-        **shared: Unpack[ThreadOptions],
+        **shared: Unpack[IndexOptions],
     ) -> Any:
         """Count the points within a radius of every query; see :func:`tonari.radius_count`.
 
         `where`, `exclude` and `point_groups` refer to ids, as in :meth:`search`.
         """
-        given = Given(where, exclude, query_groups, point_groups, groups)
         within = {"radius": radius, "similarity": min_similarity, "closed": closed}
         if self._memory is None:
-            return self._counted(queries, within, given, shared)
+            return self._counted(queries, within, shared)
         with self._after_copies_of_queries(queries) as taken:
-            return self._counted(queries, within, given, shared, taken)
+            return self._counted(queries, within, shared, taken)
 
-    def _counted(
-        self, queries: Any, within: dict[str, Any], given: Given, shared: ThreadOptions, taken: int = 0
-    ) -> Any:
+    def _counted(self, queries: Any, within: dict[str, Any], shared: IndexOptions, taken: int = 0) -> Any:
         """Count; see :meth:`radius_count`. Copies of the queries take `taken` bytes of the memory."""
         progress = inputs.check_progress(shared.get("progress"))
         now, threads = self._state, inputs.check_threads(shared.get("threads"))
         rows, limits = self._checked(now, queries, threads=threads, **within)
-        rules = self._rules(now, len(rows), given) if given else None
+        rules = self._rules(now, len(rows), Given.of(shared))
         if isinstance(now, SparseState):
             counts = now.count(rows, limits, rules, self._asks(threads, progress), taken)
         elif len(rows) and rules is None and now.only is not None:
@@ -190,7 +174,7 @@ class RadiusIndex(IndexBase):
         index = self._frozen()
         value = "float64" if self.dtype == "float64" else "float32"
         within: dict[str, Any] = {"radius": radius, "min_similarity": min_similarity, "closed": closed}
-        limits_of(self._metric, 1, value, **within)  # refuses a bad radius here, not on the thread that searches
+        limits_of(self._metric, 1, value, **within)  # refuses an invalid radius here, not on the thread that searches
 
         def find(part: Any, counted: ProgressLike) -> RadiusNeighbors:
             found: RadiusNeighbors = index.radius_search(part, **within, max_neighbors=max_neighbors, progress=counted)
@@ -199,12 +183,12 @@ class RadiusIndex(IndexBase):
         return radius_chunks(index, queries, find, rows=rows, chunk_rows=chunk_rows, progress=progress)
 
     def _keep_quick(self, now: State, those: DecidedPoints, queries: Any, limits: Any, quick_of: Any) -> None:
-        """Cache a function to repeat a search of a single segment, if the CPU answers it in microseconds."""
+        """Cache a function that repeats a search of a single segment, if the CPU answers it in microseconds."""
         if not those.call.place.devices:
             quick = quick_of(those.call, those.decision, Within(queries, limits), those.rows)
             if quick is not None:
                 self._keep(now, those.decision, queries, quick)
 
-    def _brute(self, rows: Any, taken: int) -> Segment:
-        """Prepare removed points as a segment, so that a count can subtract them."""
+    def _brute(self, rows: Any, taken: int) -> Any:
+        """Prepare the removed points as a segment, so that their count can be subtracted."""
         return self._segment(rows, taken, by_force(self._base))

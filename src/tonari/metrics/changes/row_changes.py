@@ -42,7 +42,7 @@ class Weighting:
         kept = np.flatnonzero(self.weights)
         factors = self.factors(self.weights[kept])
         if isinstance(rows, np.ndarray):
-            with np.errstate(over="ignore"):  # the search refuses infinite values
+            with np.errstate(over="ignore"):  # infinite values are left to the search, which refuses them
                 return _in_blocks(lambda part: part[:, kept] * factors, rows, len(kept))
         wide = rows.double()
         at = kept.tolist()
@@ -116,7 +116,7 @@ def shares(rows: Any, name: str, threads: int | None = None) -> Any:
     return _on_host(check, rows)
 
 
-# The machine epsilon of each dtype; float64 rows have that of float32, since they may be converted from float32.
+# Machine epsilons by dtype. float64 rows get that of float32, because they may have been converted from float32.
 _EPSILON = {"float64": 2.0**-23, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 
 
@@ -135,7 +135,8 @@ def unit_rows(rows: Any, name: str, threads: int | None = None) -> Any:
             stacklevel=callers_level(),
         )
     held = rows if isinstance(rows, np.ndarray) else inputs.held(rows.cpu())
-    most = float(np.float32(np.pi / 2)) if dtype == "float32" else np.pi / 2  # float32(pi / 2) is above pi / 2
+    # float32(pi / 2) is above pi / 2, and must be accepted
+    most = float(np.float32(np.pi / 2)) if dtype == "float32" else np.pi / 2
     expected = f"-pi/2 to pi/2, for {name} of latitude, longitude", f"-{LARGEST_ANGLE:g} to {LARGEST_ANGLE:g}"
     made = np.empty((len(held), 3))
     for part in cut(len(made), tuning.CHANGED_ELEMENTS):

@@ -31,4 +31,4 @@ class MissingOnCpu(OnCpu):
         return plan_missing(problem, prepared=prepared_by is not None, **given)
 
     def prepare(self, points: npt.NDArray[Any], plan: MissingPlan, progress: ProgressLike = None) -> PreparedMissing:
-        return PreparedMissing(points, plan, progress)
+        return PreparedMissing(points)

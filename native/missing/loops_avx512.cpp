@@ -1,0 +1,7 @@
+#include "missing/loops_tile.hpp"
+
+namespace tonari {
+
+const MissingLoops missing_loops_avx512 = {screen, value};
+
+}  // namespace tonari
