@@ -118,15 +118,14 @@ class Change:
 
     def copied_bytes(self, shape: tuple[int, int], dtype: str) -> int:
         """Return the bytes of the transformed rows of an array of this shape and dtype; 0 if they are the array."""
-        n, d = shape
         if dtype == "float64" and (isinstance(self.prepare, Widening) or self.prepare is shares):
             return 0
-        width = 3 if self.prepare is unit_rows else d  # x, y and z
+        width = 3 if self.prepare is unit_rows else shape[1]  # x, y and z
         if isinstance(self.prepare, Weighting):
             width = int(np.count_nonzero(self.prepare.weights))
         elif self.transform is not None:
             width = self.transform.shape[1]
-        return 8 * n * width
+        return 8 * shape[0] * width
 
     def values(self, values: Any) -> Any:
         """Convert values of `base` to values of this metric, as a NumPy array or a tensor."""
