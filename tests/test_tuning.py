@@ -33,6 +33,7 @@ FORMATS = {
         "SURVIVOR SURVIVOR_VALUE"
     ),
     "core/rows/allowed.py": "COPIED_POINT",
+    "inputs/arrays/copies.py": "_FLOAT32 _LIST_NUMBER",
     "cuda/compiling/effort.py": "LOOPS_FROM UNROLLED",
     "cuda/matrix_units.py": "ROWS WIDTH UNIT _SHORT _FACTOR _LEAST_EMULATED_BITS",
     "debug.py": "N D K _SECONDS",
@@ -42,7 +43,7 @@ FORMATS = {
     "estimators/classifiers.py": "_NAMED",
     "estimators/settings.py": "_LEAF_SIZE _MOST_JOBS",
     "estimators/answers/votes.py": "_ENTRY_BYTES",
-    "user_metrics/plan.py": "_COPIES",
+    "user_metrics/plan.py": "_COPIES _TEMPORARIES",
     "inputs/arrays/rows.py": "LARGEST_WHOLE",
     "metrics/changes/row_changes.py": "_EPSILON",
     "metrics/changes/maps.py": "_ASYMMETRY _ROUNDING",

@@ -136,11 +136,11 @@ def compare(run: Run, case: Case) -> None:
     run.write(case, found + [{"who": name} | seconds_of(timings[name]) for name in list(calls)[1:]])
 
 
-def _case(rule: str, k: int, *, prepared: bool) -> Case:
-    size = {FEW: "-few", SOME: "", MANY: "-many"}[k]
+def _case(rule: str, k: int, *, prepared: bool, n: int = 20_000, m: int = 2_000) -> Case:
+    size = {FEW: "-few", SOME: "", MANY: "-many"}[k] + ("" if n == 20_000 else f"-{n // 1000}k")
     name = f"{'index' if prepared else 'once'}-{rule}{size}"
     bar = Bar(READ, READ_BAR, most=True, home="") if rule == "masks" else Bar(PLAIN, BAR, most=True, home="")
-    return Case(*(name, "cpu", 20_000, 2_000, 3, k), work=compare, data=rule, prepared=prepared, bars=(bar,), cost=5.0)
+    return Case(*(name, "cpu", n, m, 3, k), work=compare, data=rule, prepared=prepared, bars=(bar,), cost=5.0)
 
 
 SUITE = Suite(
@@ -153,6 +153,7 @@ SUITE = Suite(
             for rule in ("mask", "masks", "bits", "groups", "exclude")
         ),
         *(_case(rule, k, prepared=True) for k in (FEW, MANY) for rule in ("masks", "bits", "exclude")),
+        *(_case(rule, SOME, prepared=True, n=200_000, m=500) for rule in ("mask", "bits", "groups", "exclude")),
     ),
     libraries=("tonari", "numpy"),
     torch=False,

@@ -36,16 +36,14 @@ struct BoundTreeRadius {
   std::optional<Numbers> order, self_ids;
   Limits limits;
   Counts counts;
-  TreeEntries entries;
+  std::unique_ptr<SharedEntries> entries;
   std::unique_ptr<TreePlaces> places;
 
-  // Copies the rules' entries into the order of the tree, if there are enough queries to make this worthwhile.
-  void copy_entries(std::int64_t n) {
-    constexpr std::int64_t per_query = 64;  // a query looks up about as many, each as slowly as one is copied
-    if (task.allowed == nullptr || task.queries.n * per_query < n) return;
-    Unlocked unlocked;
-    entries = entries_in_tree(*task.tree, n, *task.allowed);
-    if (!entries.of_points.empty()) task.entries = &entries;
+  // Lets blocks copy the rules' entries into the order of the tree.
+  void hold_entries() {
+    if (task.allowed == nullptr || !task.allowed->has_entries()) return;
+    entries = std::make_unique<SharedEntries>();
+    task.entries = entries.get();
   }
 
   // Lets blocks look up excluded points by their places; all ids of the tree are numbers in the rules.
@@ -200,7 +198,7 @@ void bind_kdtree_radius(Module& module) {
                                       .counts = counts.data()};
             new (self) BoundTreeRadius{
                 task, isa_named(isa), queries, std::move(order), std::move(self_ids), limits, counts, {}, {}};
-            self->copy_entries(tree.n);
+            self->hold_entries();
             self->hold_places(tree.n);
           },
           nb::arg("tree"), nb::arg("isa"), nb::arg("metric"), nb::arg("queries").noconvert(),

@@ -26,12 +26,14 @@ struct AllowedPairs {
   const std::int64_t* excluded = nullptr;      // lists of points in any order, perhaps repeated; null: none
   const std::int64_t* begins = nullptr;        // (m + 1,): the list of query i is excluded[begins[i]], ...
   std::int64_t window = -1;                    // find only points with |query - point| > window; -1: no window
-  bool copies = false;  // rules may be copied in the order of a tree, in 10 bytes a point for each thread
+  bool copies = false;  // rules may be copied in the order of a tree, in 18 bytes a point for each thread
   const std::int64_t* rows = nullptr;  // for query i of a search, its number in the rules; null: i
   const std::int64_t* ids = nullptr;   // for point j of a search, its number in the rules; null: j
 
   // Whether queries have rows of a mask that may be copied in the order of a tree.
   bool in_tree() const { return copies && mask != nullptr && mask_stride != 0 && ids == nullptr; }
+  // Whether points have entries that may be copied in the order of a tree: groups, or one mask for all queries.
+  bool has_entries() const { return copies && (point_groups != nullptr || (mask != nullptr && mask_stride == 0)); }
   bool is_empty() const { return mask == nullptr && point_groups == nullptr && excluded == nullptr && window < 0; }
   std::int64_t row_of(std::int64_t query) const { return rows != nullptr ? rows[query] : query; }
   std::span<const std::int64_t> excluded_of(std::int64_t query) const {
@@ -59,6 +61,13 @@ class AllowedRow {
 
   void open(const AllowedPairs& pairs, std::int64_t query);
   bool is_excluded(std::int64_t point);
+  // Whether the points' entries of a mask are at random places in memory.
+  bool reads_mask() const { return mask != nullptr && ids == nullptr; }
+  // Whether the query has no other rule than its list of excluded points, which refer to points by their own numbers.
+  bool only_excludes() const {
+    return excludes && table == nullptr && mask == nullptr && point_groups == nullptr && span == 0 && ids == nullptr;
+  }
+  std::span<const std::int64_t> excluded() const { return {excluded_, excluded_end_}; }
   // Returns how many of these points the query may find.
   template <class Id>
   std::int64_t count(const Id* points, std::int64_t number);

@@ -11,7 +11,6 @@ TreeEntries entries_in_tree(const TreeView& tree, std::int64_t n, const AllowedP
   TreeEntries made;
   made.others = allowed;
   const bool grouped = allowed.point_groups != nullptr;
-  if (!grouped && (allowed.mask == nullptr || allowed.mask_stride != 0)) return made;
   made.of_points.resize(static_cast<std::size_t>(n + kTreeWidth));
   const auto copy = [&](const auto* ids) {
     for (std::int64_t place = 0; place < n; ++place) {
@@ -30,6 +29,14 @@ TreeEntries entries_in_tree(const TreeView& tree, std::int64_t n, const AllowedP
     made.others.mask = nullptr;
   }
   return made;
+}
+
+const TreeEntries& SharedEntries::of(const TreeView& tree, std::int64_t points, const AllowedPairs& allowed) {
+  std::call_once(once_, [&] {
+    entries_ = entries_in_tree(tree, points, allowed);
+    made_.store(true, std::memory_order_release);
+  });
+  return entries_;
 }
 
 const std::vector<std::int32_t>& TreePlaces::of(const TreeView& tree, std::int64_t points) {

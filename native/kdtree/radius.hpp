@@ -6,10 +6,10 @@
 // farthest corner is certainly within the radius, and single points that are certainly within it, without their exact
 // values (docs/exactness.md, "Within a radius").
 //
-// Rules are looked up point by point. For many queries, a rule with one entry per point (its group, or its entry in a
-// mask for all queries) is first copied into the order of the tree, in which the points of a leaf or of a box are
-// adjacent. Their entries are then compared at once. So are rows of a mask for each query (kdtree/tree_masks.hpp), and
-// lists of excluded points (kdtree/tree_excluded.hpp), if the first queries of a block meet many points.
+// Rules are looked up point by point. If the first queries of a block meet many points, a rule with one entry per point
+// (its group, or its entry in a mask for all queries) is copied into the order of the tree, in which the points of a leaf
+// or of a box are adjacent. Their entries are then compared at once. So are rows of a mask for each query
+// (kdtree/tree_masks.hpp), and lists of excluded points (kdtree/tree_excluded.hpp).
 #pragma once
 
 #include <atomic>
@@ -32,8 +32,20 @@ struct TreeEntries {
   bool same = true;
   AllowedPairs others;  // all other rules
 };
-// Copies the points' groups into the order of the tree, or the mask for all queries; nothing if the rules have neither.
+// Copies the points' groups into the order of the tree, or the mask for all queries.
 TreeEntries entries_in_tree(const TreeView& tree, std::int64_t n, const AllowedPairs& allowed);
+
+// The entries of points in the order of a tree; made by the first block that needs them.
+class SharedEntries {
+ public:
+  bool are_made() const { return made_.load(std::memory_order_acquire); }
+  const TreeEntries& of(const TreeView& tree, std::int64_t points, const AllowedPairs& allowed);
+
+ private:
+  std::once_flag once_;
+  std::atomic<bool> made_ = false;
+  TreeEntries entries_;
+};
 
 // Where each point lies in a tree of int32 ids; made by the first block that needs it.
 class TreePlaces {
@@ -55,7 +67,7 @@ struct TreeRadiusTask {
   const std::int64_t* order = nullptr;     // the order in which queries are searched; null: as given
   const std::int64_t* self_ids = nullptr;  // for each query, the point that it must not find; null: none
   const AllowedPairs* allowed = nullptr;   // which points each query may find; null: all others
-  const TreeEntries* entries = nullptr;    // a part of these rules, in the order of the tree; null: none
+  SharedEntries* entries = nullptr;        // for a part of these rules, in the order of the tree; null: none
   TreePlaces* places = nullptr;            // of the tree's points, if excluded points may be looked up by place
   bool later = false;                      // lists have only points after the query's own
   bool lists = true;                       // false: only counts

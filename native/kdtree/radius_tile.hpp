@@ -27,8 +27,7 @@ class FoundWithin : public TreeRadius {
         tree_(*task.tree),
         d_(tree_.d),
         root_(takes_root(task.metric)),
-        entries_(task.entries != nullptr ? task.entries->of_points.data() : nullptr),
-        rules_(task.entries != nullptr ? &task.entries->others : task.allowed),
+        rules_(task.allowed),
         by_points_(rules_ != nullptr && !rules_->is_empty()),
         masked_(by_points_ && rules_->in_tree()),
         listed_(by_points_ && !masked_ && task.places != nullptr),
@@ -66,6 +65,8 @@ class FoundWithin : public TreeRadius {
   [[gnu::noinline]] void end_row(std::int64_t row) {
     // The walk counts the query's own point, at distance 0, like any other; here it is subtracted.
     if (!task_.lists && self_ >= 0 && limit_ >= 0) --count_;
+    count_deferred();
+    if (insides_ > 0 && insides_ <= kDeferred && allowed_.reads_mask()) return defer(row);
     if (insides_ > 0) count_inside();
     task_.counts[row] = count_;
     if (!task_.lists) return;
@@ -105,11 +106,9 @@ class FoundWithin : public TreeRadius {
   }
 
   void open_rules(std::int64_t row) {
+    if (task_.entries != nullptr && entries_ == nullptr) choose_entries();
     const AllowedPairs& rules = *rules_;
-    if (entries_ != nullptr) {
-      const std::int64_t* const of_queries = task_.entries->of_queries;
-      entry_ = of_queries != nullptr ? of_queries[rules.row_of(row)] : 1;
-    }
+    if (entries_ != nullptr) entry_ = of_queries_ != nullptr ? of_queries_[rules.row_of(row)] : 1;
     if (masked_) choose_masks();
     if (listed_) choose_places(row);
     if (!by_points_) return;
@@ -122,6 +121,35 @@ class FoundWithin : public TreeRadius {
     if (std::ssize(ahead_) > std::min(read, kAheadBytes)) ahead_ = {};
   }
 
+  // Compares entries in the order of the tree if all queries are expected to meet as many points as have to be copied.
+  void choose_entries() {
+    if (!task_.entries->are_made() && !are_many(met_)) return;
+    const TreeEntries& made = task_.entries->of(tree_, points_, *task_.allowed);
+    entries_ = made.of_points.data(), of_queries_ = made.of_queries, same_ = made.same;
+    rules_ = &made.others;
+    by_points_ = !rules_->is_empty();
+    if (mask_row_ >= 0) without_masks();
+    if (by_places_) without_excluded();
+  }
+
+  // Whether the block's queries have met so many points that all queries are expected to meet as many as the tree has.
+  bool are_many(std::int64_t met) const {
+    const std::int64_t asked = next_ - begin_;
+    return asked >= kMetQueries && met / asked * task_.queries.n >= points_;
+  }
+
+  void without_masks() {
+    others_ = *rules_;
+    others_.mask = nullptr;
+    by_points_ = !others_.is_empty();
+  }
+
+  void without_excluded() {
+    others_ = *rules_;
+    others_.excluded = nullptr;
+    by_points_ = !others_.is_empty();
+  }
+
   // Copies the masks of the next queries into the order of the tree, if each of the previous queries met enough points,
   // on average, that copying takes less time than looking them up one by one.
   void choose_masks() {
@@ -130,9 +158,10 @@ class FoundWithin : public TreeRadius {
       return;
     }
     const std::int64_t asked = next_ - masks_begin_;
-    const bool copies = asked >= kMetQueries && end_ - next_ >= kMetQueries && met_ * kCopied >= asked * points_;
+    const bool copies =
+        asked >= kMetQueries && end_ - next_ >= kMetQueries && (met_ - met_before_) * kCopied >= asked * points_;
     if (!copies && asked < TreeMasks::kQueries && mask_row_ < 0) return;
-    masks_begin_ = next_, met_ = 0;
+    masks_begin_ = next_, met_before_ = met_;
     mask_row_ = -1;
     by_points_ = true;
     if (!copies) return;
@@ -140,20 +169,17 @@ class FoundWithin : public TreeRadius {
     masks_.fill(*rules_, tree_, points_, queries, [this](int i) { return query_at(next_ + i); });
     masks_end_ = next_ + queries;
     mask_row_ = 0;
-    others_ = *rules_;
-    others_.mask = nullptr;
-    by_points_ = !others_.is_empty();
+    without_masks();
   }
 
-  // Looks up excluded points by their places if all queries are expected to meet as many points as there are places.
+  // Looks up excluded points by their places if queries meet more than a few points, which are compared with the list at
+  // once, and if all queries are expected to meet as many points as there are places.
   void choose_places(std::int64_t row) {
     if (!by_places_) {
       const std::int64_t asked = next_ - begin_;
-      by_places_ = task_.places->are_made() || (asked >= kMetQueries && met_ / asked * task_.queries.n >= points_);
+      by_places_ = asked >= kMetQueries && met_ >= kListed * asked && (task_.places->are_made() || are_many(met_));
       if (!by_places_) return;
-      others_ = *rules_;
-      others_.excluded = nullptr;
-      by_points_ = !others_.is_empty();
+      without_excluded();
     }
     excluded_.open(task_.places->of(tree_, points_), rules_->excluded_of(row));
     if (next_ + 1 == end_) return;
@@ -183,10 +209,36 @@ class FoundWithin : public TreeRadius {
     }
   }
 
+  // Leaves few points of a query to be looked up after the next query, and loads their entries of its mask until then.
+  void defer(std::int64_t row) {
+    looked_up_ += insides_;
+    for (int i = 0; i < insides_; ++i) {
+      deferred_[i] = tree_.wide_ids ? wide_inside_[i] : inside_[i];
+      load_ahead(allowed_, deferred_[i]);
+    }
+    deferred_row_ = row, deferred_count_ = count_, deferred_points_ = insides_;
+    insides_ = 0;
+    std::swap(allowed_, deferred_rules_);
+  }
+
   void count_inside() {
     looked_up_ += insides_;
+    if (insides_ <= kTreeWidth && !tree_.wide_ids && allowed_.only_excludes()) {
+      count_ += insides_ - std::popcount(excluded_ones());
+      insides_ = 0;
+      return;
+    }
     count_ += tree_.wide_ids ? allowed_.count(wide_inside_, insides_) : allowed_.count(inside_, insides_);
     insides_ = 0;
+  }
+
+  // Those of at most kTreeWidth packed points that are in the query's list of excluded points, which is read once.
+  std::uint32_t excluded_ones() const {
+    using Ids = Vec<std::int32_t, kTreeWidth>;
+    const Ids inside = Ids::load(inside_);
+    auto found = inside == Ids(-1);
+    for (const std::int64_t id : allowed_.excluded()) found = found | (inside == Ids(static_cast<std::int32_t>(id)));
+    return bits(found) & first_lanes(insides_);
   }
 
   // The points at place, place + 1, ... whose bits are set and that the query may find.
@@ -207,6 +259,13 @@ class FoundWithin : public TreeRadius {
     return count < kTreeWidth ? (1u << count) - 1 : (1u << kTreeWidth) - 1;
   }
 
+  // Counts the points that were left to be looked up.
+  void count_deferred() {
+    if (deferred_row_ < 0) return;
+    task_.counts[deferred_row_] = deferred_count_ + deferred_rules_.count(deferred_, deferred_points_);
+    deferred_row_ = -1;
+  }
+
   const TreeView& tree_;
   const std::int64_t d_;
   double limit_ = 0;
@@ -225,7 +284,7 @@ class FoundWithin : public TreeRadius {
   std::uint32_t with_entry(std::uint32_t lanes, std::int64_t place) const {
     using Entries = Vec<std::int64_t, kTreeWidth>;
     const std::uint32_t equal = bits(Entries::load(entries_ + place) == Entries(entry_));
-    return lanes & (task_.entries->same ? equal : ~equal);
+    return lanes & (same_ ? equal : ~equal);
   }
 
   std::int64_t id_at(std::int64_t place) const {
@@ -233,12 +292,14 @@ class FoundWithin : public TreeRadius {
                           : static_cast<const std::int32_t*>(tree_.ids)[place];
   }
 
-  const bool root_;                    // values are square roots of sums
-  const std::int64_t* const entries_;  // entries of points in the order of the tree; null: none
-  const AllowedPairs* const rules_;    // all other rules; null: none
-  bool by_points_;                     // whether these rules leave out points that are looked up by their numbers
-  const bool masked_;                  // whether queries have masks of their own, which may be copied
-  const bool listed_;                  // whether queries have excluded points that may be looked up by their places
+  const bool root_;                           // values are square roots of sums
+  const std::int64_t* entries_ = nullptr;     // entries of points in the order of the tree; null: none
+  const std::int64_t* of_queries_ = nullptr;  // entries of queries by their numbers in the rules; null: all are 1
+  bool same_ = true;                          // a query finds points with its own entry; false: with other entries
+  const AllowedPairs* rules_;                 // all other rules; null: none
+  bool by_points_;     // whether these rules leave out points that are looked up by their numbers
+  const bool masked_;  // whether queries have masks of their own, which may be copied
+  const bool listed_;  // whether queries have excluded points that may be looked up by their places
   const std::int64_t points_;
   std::int64_t entry_ = 0;  // the query's entry
   Room<double> exact_room_;
@@ -249,6 +310,11 @@ class FoundWithin : public TreeRadius {
   std::int32_t inside_[kInsides + 2 * kTreeWidth];
   std::int64_t wide_inside_[kInsides + 2 * kTreeWidth];
   int insides_ = 0;
+  // Points of an earlier query that are still looked up, with its rules; deferred_row_ is negative if there are none.
+  static constexpr int kDeferred = 64;
+  std::int64_t deferred_[kDeferred], deferred_row_ = -1, deferred_count_ = 0;
+  int deferred_points_ = 0;
+  AllowedRow deferred_rules_;
   // The next query's row of a mask, or its excluded points, are loaded in advance, a few lines for each run of points,
   // but only if the last query looked up enough points to read about half of such a row or more.
   static constexpr std::int64_t kLine = 64, kReadLines = 2, kAheadBytes = std::int64_t{1} << 16;
@@ -260,10 +326,12 @@ class FoundWithin : public TreeRadius {
   int mask_row_ = -1;  // of the query in `masks_`; negative: its mask is looked up by numbers
   std::int64_t masks_begin_ = next_, masks_end_ = next_;
   TreeExcluded excluded_;
-  bool by_places_ = false;  // whether excluded points are looked up in `excluded_`
-  AllowedPairs others_;     // the rules without those that are looked up by places
-  std::int64_t met_ = 0;    // points that queries from masks_begin_ on have looked up
+  bool by_places_ = false;       // whether excluded points are looked up in `excluded_`
+  AllowedPairs others_;          // the rules without those that are looked up by places
+  std::int64_t met_ = 0;         // points that the block's queries have looked up
+  std::int64_t met_before_ = 0;  // of these, the ones before masks_begin_
   static constexpr int kMetQueries = 8;
+  static constexpr std::int64_t kListed = 2 * kTreeWidth;
   static constexpr std::int64_t kCopied = 64;  // copying a mask takes as long as looking up 1 / kCopied of its points
 
  protected:
@@ -290,6 +358,7 @@ class RadiusWalk final : public FoundWithin {
       const std::int64_t values = visits.points - before.points + 2 * W * (visits.nodes - before.nodes);
       if (values * d_ > budget) break;
     }
+    count_deferred();
     return next_ - first;
   }
 

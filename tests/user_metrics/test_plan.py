@@ -22,7 +22,7 @@ def test_blocks_hold_a_bounded_number_of_distances_and_of_numbers() -> None:
 
 def test_memory_limits_the_rows_of_a_block() -> None:
     whole = plan_given(TABLE, 5, None)
-    least = whole.output_bytes + whole.working_bytes // whole.rows
+    least = whole.output_bytes + 6 * 5000 * 8 + 2 * 8  # copies of one query's distances, and a function's block
     for memory in (least, 2 * least, 10**7):
         made = plan_given(TABLE, 5, memory)
         assert 1 <= made.rows <= whole.rows

@@ -10,6 +10,7 @@ import numpy as np
 
 from tonari import inputs
 from tonari.api.arguments.changed import on_changed_rows
+from tonari.api.arguments.copies import counting_copies
 from tonari.api.arguments.differentiable import carries
 from tonari.api.arguments.filtered import graph_ties
 from tonari.api.sparse.answers import are_sparse, refuse_for_sparse, sparse_graph
@@ -82,6 +83,7 @@ def knn_graph(
 @repeated.repeating
 @in_default_floats
 @on_given_values(graph_given)
+@counting_copies
 @on_changed_rows
 @shares(SearchOptions)
 def knn_graph(

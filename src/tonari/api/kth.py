@@ -10,6 +10,7 @@ import numpy as np
 
 from tonari import inputs
 from tonari.api import tuning
+from tonari.api.arguments.copies import counting_copies
 from tonari.api.sparse.answers import are_sparse, changed_rows, sparse_kth
 from tonari.api.user_metrics.answers import kth_given
 from tonari.api.user_metrics.call import on_given_values
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 @in_default_floats
 @inputs.without_gradients("use the last column of tonari.knn_graph(..., differentiable=True).distances")
 @on_given_values(kth_given)
+@counting_copies
 @shares(SearchOptions)
 def kth_distance(
     points: Any,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tonari import inputs
+from tonari.api.arguments.copies import bytes_of_copies
 from tonari.api.searching import search
 from tonari.api.sparse.answers import are_sparse
 from tonari.api.user_metrics.call import is_given
@@ -127,7 +128,16 @@ def _both_ways(
     points_a: Any, points_b: Any, k: Any, change: Change | None, options: Options
 ) -> tuple[Neighbors, Neighbors]:
     """Find the k nearest points in the other set for every point of each set."""
-    arrays = {"points_a": points_a, "points_b": points_b}
+    arrays, memory, copied = {"points_a": points_a, "points_b": points_b}, inputs.parse_memory(options.memory), 0
+    if memory is not None:
+        copied = bytes_of_copies(arrays, options.metric, change, options.device)
+    with inputs.after_copies(copied, memory) as left:
+        return _searched(arrays, k, change, options._replace(memory=left))
+
+
+def _searched(arrays: dict[str, Any], k: int, change: Change | None, options: Options) -> tuple[Neighbors, Neighbors]:
+    """Search in both directions, with the memory that copies of the rows leave."""
+    points_a, points_b = arrays.values()
     call = Call.of(arrays, options if change is None else options._replace(metric=change.base))
     if change is not None:
         arrays = {name: change.rows(points, name, call.threads) for name, points in arrays.items()}

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.api import tuning
 from tonari.api.arguments.changed import on_changed_rows
+from tonari.api.arguments.copies import counting_copies
 from tonari.api.sparse.answers import SparsePairs, are_sparse
 from tonari.api.user_metrics.answers import pairs_given
 from tonari.api.user_metrics.call import on_given_values
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 @in_default_floats
 @inputs.without_gradients("use tonari.radius_graph with differentiable=True")
 @on_given_values(pairs_given)
+@counting_copies
 @on_changed_rows
 @shares(SearchOptions)
 def pairs(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tonari import inputs
 from tonari.api.arguments.changed import on_changed_rows
+from tonari.api.arguments.copies import counting_copies
 from tonari.api.arguments.differentiable import carries
 from tonari.api.sparse.answers import (
     are_sparse,
@@ -38,6 +39,7 @@ _JOIN = Verb(lambda points, rows, limits: points.within(rows, limits, points.cal
 @repeated.repeating
 @in_default_floats
 @on_given_values(radius_given)
+@counting_copies
 @on_changed_rows
 @in_one_layout
 @shares(FilteredOptions)
@@ -123,6 +125,7 @@ def radius_search(
 @repeated.repeating
 @in_default_floats
 @on_given_values(count_given)
+@counting_copies
 @on_changed_rows
 @in_one_layout
 @shares(FilteredOptions)
@@ -181,6 +184,7 @@ def radius_count(
 @repeated.repeating
 @in_default_floats
 @on_given_values(radius_graph_given)
+@counting_copies
 @on_changed_rows
 @shares(SearchOptions)
 def radius_graph(

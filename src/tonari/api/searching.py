@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from tonari.api.arguments.changed import on_changed_rows
+from tonari.api.arguments.copies import counting_copies
 from tonari.api.arguments.differentiable import carries
 from tonari.api.arguments.filtered import refuse_plan, search_allowed, search_ties
 from tonari.api.sparse.answers import are_sparse, refuse_for_sparse, sparse_search
@@ -60,6 +61,7 @@ def search(
 @repeated.repeating
 @in_default_floats
 @on_given_values(search_given)
+@counting_copies
 @on_changed_rows
 @in_one_layout
 @shares(FilteredOptions)
@@ -170,8 +172,10 @@ def search(
         fewer for short work: a search of one or two milliseconds uses one thread.
     memory : int or str, optional
         Limit on the memory beyond the input, in bytes or as a string such as "2GB"; a search that would need more
-        handles one slice of the rows after another. On CUDA it is a limit for each device; default: its free memory. It
-        does not include the float64 copies of rows that are transformed, as for "haversine", "minkowski:p" and weights.
+        handles one slice of the rows after another. It includes copies of rows: of arrays that must be converted, such
+        as int64, Fortran-ordered arrays and DataFrames, and of rows that are transformed, as for "haversine",
+        "minkowski:p" and weights. On CUDA it is a limit for each device, and does not include copies in host memory;
+        default: the device's free memory.
     progress : None, bool or callable(done, total)
         True shows a progress bar, False shows none, and a function is called with the finished and the total work. None
         shows a bar on a terminal if the work takes more than about two seconds.

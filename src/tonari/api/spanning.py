@@ -10,6 +10,7 @@ import numpy as np
 from tonari import inputs
 from tonari.api import tuning
 from tonari.api.arguments.changed import on_changed_rows
+from tonari.api.arguments.copies import counting_copies
 from tonari.api.index.segments.segment import Segment
 from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.process.floats import in_default_floats
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 @inputs.without_gradients(
     "compute the distances of its edges in torch, or use tonari.knn_graph with differentiable=True"
 )
+@counting_copies
 @on_changed_rows
 @shares(SearchOptions)
 def mutual_reachability_tree(

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.api.arguments.copies import bytes_of_copies
 from tonari.api.searching import search
 from tonari.api.user_metrics.call import GivenCall, is_given
 from tonari.core.errors import Unsupported
@@ -109,7 +110,10 @@ is 12 (row 2, point 3: 16 given, 4 exact)
         arrays = {"points": points} if own else {"points": points, "queries": queries}
         call = GivenCall.of(options, **arrays)
         return _verify_given(call, indices, distances, own=own, sample=sample, seed=seed)
-    named = get_metric(metric)
+    named, memory, copied = get_metric(metric), inputs.parse_memory(options.memory), 0
+    if memory is not None:
+        arrays = {"points": points} if own else {"points": points, "queries": queries}
+        copied = bytes_of_copies(arrays, named.name, None, options.device)  # search counts those of its own rows
     base = _rows(points, "points", named.bits)
     query_rows = base if own or queries is points else _rows(queries, "queries", named.bits)
     inputs.same_width(query_rows, base)
@@ -122,13 +126,14 @@ is 12 (row 2, point 3: 16 given, 4 exact)
 
     rows = _drawn(m, sample, seed)
     some, listed = _taken(query_rows, rows), listed[rows].astype(np.int64)
-    truth = search(
-        inputs.rows_at(query_rows, rows),
-        base,
-        k + own,
-        **columns,
-        **options._asdict(),
-    )
+    with inputs.after_copies(copied, memory) as left:
+        truth = search(
+            inputs.rows_at(query_rows, rows),
+            base,
+            k + own,
+            **columns,
+            **options._replace(memory=left)._asdict(),
+        )
     truth = Neighbors(*(np.asarray(inputs.to_host(part)) for part in truth))
     if own:
         truth = _without_self(truth, rows)

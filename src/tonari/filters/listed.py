@@ -163,6 +163,15 @@ def group_sizes(rules: Rules) -> Ids:
     return np.asarray(sizes.take(asked, mode="clip"), np.int64)
 
 
+def pairs_in_groups(rules: Rules) -> int:
+    """Estimate the number of pairs of a query and a point of its group, from some of the points if there are many."""
+    assert rules.point_groups is not None
+    points = rules.point_groups if rules.ids is None else rules.point_groups[rules.ids]
+    step = max(1, len(points) // tuning.GROUPED_POINTS)
+    some = dataclasses.replace(rules, point_groups=np.ascontiguousarray(points[::step]), ids=None)
+    return step * int(group_sizes(some).sum())
+
+
 def _groups(rules: Rules) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Return the group of each point and the group of each query, for the points and queries of the current search."""
     assert rules.query_groups is not None

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.filters import tuning
-from tonari.filters.listed import PAIR, group_sizes, row_bytes
+from tonari.filters.listed import PAIR, pairs_in_groups, row_bytes
 from tonari.filters.rules import Ids, Rules
 from tonari.filters.scope import Scope
 
@@ -41,8 +41,8 @@ def is_listed_soon(scope: Scope, queries: Any, rules: Rules, *, filtered: bool =
     if rules.mask is not None:
         most -= tuning.LOOKED_AT * m * n
         pairs += 0 if most < 0 else int((n - rules.forbidden_bounds(scope.room)[1]).sum())
-    if rules.query_groups is not None:
-        pairs += int(group_sizes(rules).sum())
+    if rules.query_groups is not None and most >= 0:
+        pairs += pairs_in_groups(rules)
     return most >= 0 and scope.listed_seconds(m, pairs) < most
 
 
@@ -63,7 +63,7 @@ def are_few_forbidden(scope: Scope, near: Ids, rules: Rules, m: int) -> bool:
         return False
     pairs = m if rules.own else 0
     if rules.query_groups is not None:
-        pairs += int(group_sizes(rules).sum())
+        pairs += pairs_in_groups(rules)
     if rules.window is not None:
         pairs += m * min(scope.n, 2 * rules.window + 1)
     if rules.excluded is not None:

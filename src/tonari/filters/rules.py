@@ -306,6 +306,12 @@ class Rules:
         assert self.shared is not None
         return self.shared.host_places if self.ids is None else true_places(self.shared.host[self.ids])
 
+    def opens_few(self, share: int) -> bool:
+        """Return whether `shared` allows at most one in `share` points; faster than listing them."""
+        assert self.shared is not None
+        mask = self.shared.host if self.ids is None else self.shared.host[self.ids]
+        return bool(share * np.count_nonzero(mask) <= len(mask))
+
     def own_places(self) -> Ids | None:
         """Return the position of each query among the points, or -1 if it is not among them.
 

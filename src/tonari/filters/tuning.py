@@ -58,6 +58,7 @@ TABLE_POINT_SECONDS = 1e-8  # seconds per allowed point to list the point from a
 COPIED_BYTE_SECONDS = 5e-10  # approximate seconds per byte to gather rows in host memory
 GATHERED_READS = 2.0  # time to gather a byte of rows on a device, as a multiple of the time to read it
 COUNTED_FEW = 16  # if less than one in this many points is allowed, exact values are the fastest method
+GROUPED_POINTS = 1 << 11  # minimum number of points in the sample that gives the sizes of groups
 COUNTED_PIECE = 256  # number of points of a list that are counted in one step
 COUNTED_LARGE = 1 << 18  # minimum number of pairs (queries * points) of a group that is counted by its own search
 WITHIN_LARGE = 4096  # a group with more points than this is searched separately within a radius

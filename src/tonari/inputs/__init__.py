@@ -21,6 +21,7 @@ from tonari.inputs.arguments import (
 )
 from tonari.inputs.arrays.bfloat16 import BFLOAT16, as_floats, dtype_of, held
 from tonari.inputs.arrays.bits import as_bits, as_device_bits, bool_columns, same_bits
+from tonari.inputs.arrays.copies import after_copies, copied_bytes
 from tonari.inputs.arrays.device_rows import (
     Side,
     as_device_rows,

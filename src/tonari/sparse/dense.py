@@ -12,7 +12,7 @@ from tonari.sparse import tuning
 from tonari.sparse.rows import SparseRows, sparse_rows
 
 
-def compressed(x: Any, name: str, *, sets: bool = False) -> SparseRows:
+def compressed(x: Any, name: str, *, sets: bool = False, memory: int | None = None) -> SparseRows:
     """Convert dense rows to sparse rows: zeros are left out, other values do not change.
 
     Parameters
@@ -23,9 +23,13 @@ def compressed(x: Any, name: str, *, sets: bool = False) -> SparseRows:
         Its name in messages.
     sets : bool
         Whether rows are sets of their columns that are not 0: values become 1.
+    memory : int, optional
+        A budget in bytes. The plan of a search counts the bytes of the result; here they are only compared with it.
 
     Raises
     ------
+    BudgetExceeded
+        The sparse rows do not fit into `memory`.
     TypeError, ValueError
         As for :func:`tonari.inputs.as_rows`.
 
@@ -50,8 +54,9 @@ def compressed(x: Any, name: str, *, sets: bool = False) -> SparseRows:
     for part in blocks:
         indptr[part.start + 1 : part.stop + 1] = np.count_nonzero(inputs.as_floats(rows[part]), axis=1)
     indptr = indptr.cumsum()
-    columns = np.empty(indptr[-1], np.int32)
-    values = np.ones(indptr[-1], np.float64 if rows.dtype == np.float64 and not sets else np.float32)
+    kind = np.float64 if rows.dtype == np.float64 and not sets else np.float32
+    with inputs.after_copies(indptr.nbytes + int(indptr[-1]) * (4 + np.dtype(kind).itemsize), memory, f"sparse {name}"):
+        columns, values = np.empty(indptr[-1], np.int32), np.ones(indptr[-1], kind)
     for part in blocks:
         block = inputs.as_floats(rows[part])
         at, entries = np.nonzero(block), slice(indptr[part.start], indptr[part.stop])

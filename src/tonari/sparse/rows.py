@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.core import _native
-from tonari.core.rows.slices import cut
+from tonari.core.rows.slices import cut, in_room
 from tonari.inputs import LARGEST_FLOAT64
 from tonari.inputs.arrays.kinds import dtype_name
 from tonari.inputs.arrays.rows import LARGEST_WHOLE, too_large
@@ -68,9 +68,12 @@ class SparseRows:
         return self.values.dtype
 
     def toarray(self) -> npt.NDArray[Any]:
-        """Return the rows as a dense array."""
+        """Return the rows as a dense array; no other memory grows with the number of entries."""
         out = np.zeros(self.shape, self.dtype)
-        out[np.repeat(np.arange(len(self)), np.diff(self.indptr)), self.columns] = self.values
+        for part in row_blocks(self.indptr):
+            ends = self.indptr[part.start : part.stop + 1]
+            rows, entries = np.repeat(np.arange(part.start, part.stop), np.diff(ends)), slice(ends[0], ends[-1])
+            out[rows, self.columns[entries]] = self.values[entries]
         return out
 
     def take(self, ids: npt.NDArray[np.integer[Any]]) -> SparseRows:
@@ -92,13 +95,23 @@ class SparseRows:
         """
         positive = weights > 0
         places = np.cumsum(positive, dtype=np.int32) - np.int32(1)
-        with np.errstate(over="ignore", under="ignore"):  # infinite values are refused below
-            values = self.values * factors[places[self.columns]]
-        used = positive[self.columns] & (values != 0)
-        lengths = np.concatenate([np.zeros(1, np.int64), np.cumsum(used, dtype=np.int64)])[self.indptr]
-        columns, values = places[self.columns[used]], values[used]
-        _check_values(values, lengths, "rows times weights")
-        return sparse_rows(lengths, columns, values, len(factors), lengths.nbytes + columns.nbytes + values.nbytes)
+        columns, values = np.empty_like(self.columns), np.empty(len(self.columns))
+        lengths, kept = np.zeros(len(self), np.int64), 0
+        for part in row_blocks(self.indptr):
+            ends = self.indptr[part.start : part.stop + 1]
+            entries = slice(ends[0], ends[-1])
+            places_of = places[self.columns[entries]]
+            with np.errstate(over="ignore", under="ignore"):  # infinite values are refused below
+                products = self.values[entries] * factors[places_of]
+            used = positive[self.columns[entries]] & (products != 0)
+            before = np.concatenate([np.zeros(1, np.int64), np.cumsum(used, dtype=np.int64)])
+            lengths[part] = np.diff(before[ends - ends[0]])
+            end = kept + int(before[-1])
+            columns[kept:end], values[kept:end] = places_of[used], products[used]
+            kept = end
+        indptr, copied = _indptr(lengths), columns.nbytes + values.nbytes
+        _check_values(values[:kept], indptr, "rows times weights")
+        return sparse_rows(indptr, columns[:kept], values[:kept], len(factors), indptr.nbytes + copied)
 
 
 def as_sparse_rows(x: Any, name: str, *, sets: bool = False) -> SparseRows:
@@ -255,7 +268,7 @@ def _in_order(indptr: Int64, columns: Int32, values: npt.NDArray[Any]) -> tuple[
     """
     ordered, sums = np.empty_like(columns), np.empty_like(values)
     lengths, kept = np.zeros(len(indptr) - 1, np.int64), 0
-    for part in _row_blocks(indptr):
+    for part in row_blocks(indptr):
         entries = slice(indptr[part.start], indptr[part.stop])
         rows = np.repeat(np.arange(part.stop - part.start), np.diff(indptr[part.start : part.stop + 1]))
         rows, some, added = _summed(rows, columns[entries], values[entries])
@@ -265,14 +278,9 @@ def _in_order(indptr: Int64, columns: Int32, values: npt.NDArray[Any]) -> tuple[
     return _indptr(lengths), ordered[:kept], sums[:kept]
 
 
-def _row_blocks(indptr: Int64) -> Iterator[slice]:
+def row_blocks(indptr: Int64) -> Iterator[slice]:
     """Cut rows into consecutive blocks of at most ``tuning.ORDERED_ENTRIES`` entries, or of a single longer row."""
-    begin, n = 0, len(indptr) - 1
-    while begin < n:
-        end = int(np.searchsorted(indptr, indptr[begin] + tuning.ORDERED_ENTRIES, side="right")) - 1
-        stop = min(n, max(end, begin + 1))
-        yield slice(begin, stop)
-        begin = stop
+    return in_room(np.diff(indptr), tuning.ORDERED_ENTRIES)
 
 
 def _summed(

@@ -11,6 +11,7 @@ from tonari.core.results.neighbors import index_dtype
 from tonari.user_metrics import tuning
 from tonari.user_metrics.values import Values
 
+_TEMPORARIES = 2  # arrays of the size of its block that a function may have at once, in float64
 _COPIES = 6  # memory of a block, including copies and masks, as a multiple of the bytes of its distances
 
 
@@ -25,7 +26,7 @@ class GivenPlan:
     columns : int
         The number of points in a call of a function, or in a read from a matrix.
     working_bytes : int
-        Memory of a block.
+        Memory of a block, and of the temporary arrays of a function.
     output_bytes : int
         Memory of the neighbour lists; 0 for a search within a radius.
     """
@@ -54,13 +55,16 @@ def plan_given(values: Values, k: int, memory: int | None) -> GivenPlan:
     row = _COPIES * n * size
     output = values.m * k * (size + index_dtype(n).itemsize)
     rows = max(1, min(tuning.BLOCK_ROWS, tuning.BLOCK_VALUES // n))
+    columns, point = max(1, min(n, tuning.FUNCTION_NUMBERS // values.width)), _TEMPORARIES * 8 * values.width
     if memory is not None:
-        if output + row > memory:
+        least = output + row + point
+        if least > memory:
             raise BudgetExceeded(
                 f"a memory budget of {memory} bytes cannot hold the lists and the {n} distances of one query: allow at "
-                f"least {output + row}",
-                least=output + row,
+                f"least {least}",
+                least=least,
             )
-        rows = min(rows, (memory - output) // row)
-    columns = max(1, min(n, tuning.FUNCTION_NUMBERS // values.width))
-    return GivenPlan(rows, columns, rows * row, output)
+        columns = min(columns, max(1, (memory - output) // 2 // point))
+        rows = min(rows, max(1, (memory - output - columns * point) // row))
+        columns = min(columns, (memory - output - rows * row) // point)
+    return GivenPlan(rows, columns, rows * row + columns * point, output)

@@ -233,7 +233,7 @@ def test_dtypes_strides_and_memory(dtype: str) -> None:
     assert_equal(tonari.search(points[:M], points, K, where=mask[0], memory="8MB", threads=2), truth)
     assert_equal(tonari.search(points[:M], points, K, where=mask, memory="8MB"), truth)
     with pytest.raises(ValueError, match=r"memory=100 bytes: 115 allowed points, copied, take"):
-        tonari.search(points[:M], points, K, where=mask[0], memory=100)
+        tonari.search(*(np.ascontiguousarray(rows) for rows in (points[:M], points)), K, where=mask[0], memory=100)
 
 
 def test_values_of_points_that_nobody_may_find_are_not_looked_at() -> None:

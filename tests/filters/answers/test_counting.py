@@ -90,3 +90,17 @@ def test_groups_of_every_size_and_none(asked: int, monkeypatch: pytest.MonkeyPat
             assert radius_count(**given, **more).tolist() == truth.tolist()
             complements = {int((of_points != group).sum()) for group in (5, 8)}
             assert (complements <= set(made)) == (asked == 1)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_few_points_of_masks_are_counted_for_every_query(packed: bool) -> None:
+    random = np.random.default_rng(3)
+    points, queries = random.random((3000, 3), np.float32), random.random((33, 3), np.float32)
+    mask, index = random.random((33, 3000)) < 0.5, tonari.Index(points, method="kdtree", threads=1)
+    lists = index.radius_search(queries, 0.12)
+    rows = np.repeat(np.arange(33), np.diff(lists.indptr))
+    expected = np.bincount(rows[mask[rows, lists.indices]], minlength=33)
+    where = np.packbits(mask, axis=1, bitorder="little") if packed else mask
+    assert expected.any()
+    for some in (slice(0, 33), slice(5, 6)):
+        assert (index.radius_count(queries[some], 0.12, where=where[some]) == expected[some]).all()

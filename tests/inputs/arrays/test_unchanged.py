@@ -167,7 +167,7 @@ def test_copy(metric: str, method: str, tmp_path: Path) -> None:
 
 def test_the_copy_is_part_of_the_memory() -> None:
     x = _points(3000)
-    with pytest.raises(BudgetExceeded, match=f"copy=True takes {x.nbytes} bytes of memory=100000"):
+    with pytest.raises(BudgetExceeded, match=f"100000 bytes: copies of the points take {x.nbytes}"):
         tonari.Index(x, copy=True, memory=100_000)
     index = tonari.Index(x, copy=True, memory=9_000_000)
     assert index.memory == 9_000_000

@@ -7,23 +7,28 @@ distances when it ends.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import functools
+import math
 import operator
 import sys
 import threading
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.api.arguments.copies import least_memory
 from tonari.api.index.coded import CodedRows
 from tonari.api.index.segments.part import Part
 from tonari.api.index.segments.segment import Segment
 from tonari.api.index.segments.sparse_state import SparseSegment, SparseState
 from tonari.api.index.segments.state import State
 from tonari.api.sparse.answers import are_sparse, changed_rows
-from tonari.core.errors import BudgetExceeded, Unsupported
+from tonari.core.errors import Unsupported
 from tonari.core.hints import Hinted
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
@@ -112,44 +117,63 @@ class IndexBase(Hinted):
         """Prepare checked rows as a segment, by `method` or else by the method of the Index."""
         if isinstance(rows, SparseRows):
             return SparseSegment(rows, self._call, self._change, taken)
-        memory = None if self._memory is None else max(1, self._memory - self._copied)
-        call = dataclasses.replace(self._call, method=method or self._asked, memory=memory, progress=progress)
-        overrides = self._overrides if method is None else None
-        compared = self._compared(rows, "points")
-        try:
+        change, changed = self._change, 0
+        if change is not None and self._limits(rows):
+            changed = change.copied_bytes(tuple(rows.shape), inputs.name_of_dtype(rows))
+        with self._after_copies(self._copied + changed, rows) as memory:
             return Segment(
-                *(compared, call),
+                self._compared(rows, "points"),
+                dataclasses.replace(self._call, method=method or self._asked, memory=memory, progress=progress),
                 taken=taken,
                 chosen=chosen,
                 given=rows,
                 source=source,
-                overrides=overrides,
+                overrides=self._overrides if method is None else None,
                 coded=self._coded,
+                copied=changed,
             )
-        except BudgetExceeded as error:
-            if not self._copied or error.least is None:
-                raise
-            least = error.least + self._copied
-            takes, fix = "copy=True takes", ", or leave copy out and do not change the array"
-            if self._coded is not None:
-                takes, fix = "the order and the boxes of codes take", ""
-            why = f"{takes} {self._copied} bytes of memory={self._memory}: allow at least {least}{fix}"
-            raise BudgetExceeded(why, least=least) from error
 
     def _set_sparse_state(self, rows: SparseRows, ids: npt.NDArray[np.int64], next_id: int) -> None:
         """Prepare sparse rows as a single segment; the rows must not be changed afterwards."""
         parts = [Part(self._segment(rows), ids)] if len(rows) else []
         self._state, self._takes_sparse = SparseState(parts, next_id, no_sparse_rows(rows.d, rows.dtype)), True
 
-    def _copy_of(self, rows: Any) -> Any:
-        """Return a copy of the points.
+    def _limits(self, rows: Any) -> bool:
+        """Whether `memory` limits the memory that holds these rows: on CUDA, it does not limit host memory."""
+        return not (self._call.place.devices and inputs.place_of(rows, "points") is None)
 
-        It counts towards `memory`, unless it is in host memory and the Index is on CUDA.
-        """
-        host = isinstance(rows, np.ndarray)
-        if not (host and self._call.place.devices):
-            self._copied = rows.nbytes
-        return rows.copy() if host else rows.clone(memory_format=sys.modules["torch"].contiguous_format)
+    def _after_copies(self, copied: int, points: Any) -> contextlib.AbstractContextManager[int | None]:
+        """Yield the memory that copies of the points leave, and restate refusals in terms of all of it."""
+        least = functools.partial(least_memory, [points], self._base, None, self._change)
+        return inputs.after_copies(copied, self._memory, "copies of the points", least)
+
+    def _own(self, points: Any, *, copy: bool) -> Any:
+        """Check the points, and copy them if `copy` is True; copies count towards `memory`."""
+        limited = self._memory is not None and self._limits(points)
+        self._copied = inputs.copied_bytes(points, bits=self._metric.bits) if limited else 0
+        with self._after_copies(self._copied, points):
+            rows = self._given_rows(points, "points")
+        if not (copy and inputs.shares_memory(rows, points)):
+            return rows
+        self._copied += rows.nbytes if limited else 0
+        with self._after_copies(self._copied, points):
+            if isinstance(rows, np.ndarray):
+                return rows.copy()
+            return rows.clone(memory_format=sys.modules["torch"].contiguous_format)
+
+    @contextlib.contextmanager
+    def _after_copies_of_queries(self, queries: Any) -> Iterator[int]:
+        """Yield the bytes that copies of the queries take of `memory`; restate refusals in terms of all of it."""
+        if self._memory is None or self._takes_sparse or not self._limits(queries):
+            yield 0
+            return
+        copied = inputs.copied_bytes(queries, bits=self._metric.bits)
+        if are_sparse(queries) and len(queries.shape) == 2:
+            copied += math.prod(queries.shape) * (8 if queries.dtype == np.float64 else 4)
+        if self._change is not None and len(shape := tuple(np.shape(queries))) == 2:
+            copied += self._change.copied_bytes(shape, str(getattr(queries, "dtype", "")))
+        with inputs.after_copies(copied, self._memory, "copies of the queries"):
+            yield copied
 
     def _compared(self, rows: Any, name: str, threads: int | None = None) -> Any:
         """Transform checked rows for comparison, and check them again, because weights may make values too large."""

@@ -71,6 +71,7 @@ class ChangingIndex(IndexBase):
         compared = self._compared(rows, "points")  # refused here, where the rows still have the caller's row numbers
         if not self._metric.missing:  # for metrics of missing values, NaN is valid
             inputs.check_values(compared, "points", first=0, nonnegative=self._call.metric.nonnegative)
+        del compared
         host = isinstance(rows, np.ndarray)
         rows = np.array(rows, order="C") if host else rows.clone(memory_format=sys.modules["torch"].contiguous_format)
         with self._updating:

@@ -53,7 +53,8 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex, KeptIndex):
         As for :func:`search`. On CUDA, NaN and other refused values are reported by the first search, so that the
         constructor does not wait for the device.
     memory : int or str, optional
-        As for :func:`search`, for the packed points together with one search. On the CPU, as many points stay packed as
+        As for :func:`search`, for the packed points and copies of points together with one search; rows that
+        :meth:`add` copies are part of the points, and do not count. On the CPU, as many points stay packed as
         fit; every search packs the others again. On CUDA, a k-d tree that does not fit on the device stays in host
         memory if it takes at most half of the free host memory.
     copy : bool
@@ -188,16 +189,14 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex, KeptIndex):
             self._set_sparse(points, method, codes, overrides)
             return
         if not has_codes:
-            rows = self._given_rows(points, "points")
+            rows = self._own(points, copy=copy)
         else:
             changed = self._change is not None
             coded.refuse_unsupported(codes, self._metric, self._call, copy=copy, changed=changed)
             self._coded = coded.coded_rows(points, codes, self._call, overrides)
-            rows, self._overrides = self._coded.rows, self._coded.overrides
+            rows, self._overrides, self._copied = self._coded.rows, self._coded.overrides, self._coded.beside
         self._bits = inputs.bool_columns(points) if self._metric.bits else None
-        self.d, self._copied = rows.shape[1], 0 if self._coded is None else self._coded.beside
-        if copy and inputs.shares_memory(rows, points):
-            rows = self._copy_of(rows)
+        self.d = rows.shape[1]
         self._state = State([Part(self._segment(rows, progress=progress, source=points))], len(rows))
 
     def _set_sparse(self, points: Any, method: str, codes: str, overrides: dict[str, Any]) -> None:

@@ -49,18 +49,33 @@ class RadiusIndex(IndexBase):
 
         `where`, `exclude` and `point_groups` refer to ids, as in :meth:`search`.
         """
+        within = {"radius": radius, "similarity": min_similarity, "closed": closed}
+        most = None if max_neighbors is None else inputs.check_count(max_neighbors, "max_neighbors")
+        if self._memory is None:
+            return self._found(queries, within, most, shared)
+        with self._after_copies_of_queries(queries) as taken:
+            return self._found(queries, within, most, shared, taken)
+
+    def _found(
+        self,
+        queries: Any,
+        within: dict[str, Any],
+        most: int | None,
+        shared: IndexOptions,
+        taken: int = 0,
+    ) -> RadiusNeighbors:
+        """Search; see :meth:`radius_search`. Copies of the queries take `taken` bytes of the memory."""
         progress = inputs.check_progress(shared.get("progress"))
         inputs.warn_of_dropped({"queries": queries}, "use tonari.radius_search with differentiable=True")
-        most = None if max_neighbors is None else inputs.check_count(max_neighbors, "max_neighbors")
         now, threads = self._state, inputs.check_threads(shared.get("threads"))
-        rows, limits = self._checked(now, queries, radius, min_similarity, closed, threads)
+        rows, limits = self._checked(now, queries, threads=threads, **within)
         rules = self._rules(now, len(rows), Given.of(shared))
         if len(rows) and rules is None and most is None and now.only is not None:
-            those = now.only.those(threads).decided_within(rows, limits, progress)
+            those = now.only.those(threads, taken=taken).decided_within(rows, limits, progress)
             found = those.within(rows, limits, progress)
             self._keep_quick(now, those, rows, limits, repeated.quick_within)
         elif len(rows):
-            found = now.within(rows, limits, rules, most, self._asks(threads, progress))
+            found = now.within(rows, limits, rules, most, self._asks(threads, progress), taken)
         else:
             found = none_within(now.next_id, limits.dtype)
         return on_side_of(queries, self._finished(found))
@@ -81,18 +96,26 @@ class RadiusIndex(IndexBase):
 
         `where`, `exclude` and `point_groups` refer to ids, as in :meth:`search`.
         """
+        within = {"radius": radius, "similarity": min_similarity, "closed": closed}
+        if self._memory is None:
+            return self._counted(queries, within, shared)
+        with self._after_copies_of_queries(queries) as taken:
+            return self._counted(queries, within, shared, taken)
+
+    def _counted(self, queries: Any, within: dict[str, Any], shared: IndexOptions, taken: int = 0) -> Any:
+        """Count; see :meth:`radius_count`. Copies of the queries take `taken` bytes of the memory."""
         progress = inputs.check_progress(shared.get("progress"))
         now, threads = self._state, inputs.check_threads(shared.get("threads"))
-        rows, limits = self._checked(now, queries, radius, min_similarity, closed, threads)
+        rows, limits = self._checked(now, queries, threads=threads, **within)
         rules = self._rules(now, len(rows), Given.of(shared))
         if isinstance(now, SparseState):
-            counts = now.count(rows, limits, rules, self._asks(threads, progress))
+            counts = now.count(rows, limits, rules, self._asks(threads, progress), taken)
         elif len(rows) and rules is None and now.only is not None:
-            those = now.only.those(threads).decided_within(rows, limits, progress)
+            those = now.only.those(threads, taken=taken).decided_within(rows, limits, progress)
             counts = those.count(rows, limits, progress)
             self._keep_quick(now, those, rows, limits, repeated.quick_count)
         elif len(rows):
-            counts = now.count(rows, limits, rules, self._asks(threads, progress), self._brute)
+            counts = now.count(rows, limits, rules, self._asks(threads, progress), self._brute, taken)
         else:
             counts = np.zeros(0, np.int64)
         return inputs.hand_back(counts, inputs.side_of(queries, "queries"))

@@ -42,6 +42,13 @@ class SearchIndex(IndexBase):
         `exclude` and `point_groups` refer to ids: `where` and `point_groups` have :attr:`next_id` entries, one for each
         id assigned so far, and the entries of removed points are ignored; `exclude` lists ids.
         """
+        if self._memory is None:
+            return self._searched(queries, k, shared)
+        with self._after_copies_of_queries(queries) as taken:
+            return self._searched(queries, k, shared, taken)
+
+    def _searched(self, queries: Any, k: int, shared: IndexOptions, taken: int = 0) -> Neighbors:
+        """Search; see :meth:`search`. Copies of the queries take `taken` bytes of the memory."""
         progress, threads = inputs.check_progress(shared.get("progress")), inputs.check_threads(shared.get("threads"))
         now = self._state
         for one in now.unchanged:
@@ -56,7 +63,7 @@ class SearchIndex(IndexBase):
                 return again
         rows = self._rows(now, queries, threads)
         if only is not None and len(rows):
-            those = only.those(threads)
+            those = only.those(threads, taken=taken)
             found = (those.searched if as_given else those.nearest)(rows, k, progress)
             if isinstance(now, State) and not those.call.place.devices:
                 self._keep_search(now, those, rows, k, progress)
@@ -66,7 +73,7 @@ class SearchIndex(IndexBase):
         if not filters:
             self._check_method(now, k)
         if len(rows):
-            found = now.nearest(rows, k, rules, self._asks(threads, progress))
+            found = now.nearest(rows, k, rules, self._asks(threads, progress), taken)
         else:
             found = no_neighbors(k, now.next_id, self._value_dtype(rows))
         return on_side_of(queries, self._finished(found))

@@ -24,7 +24,7 @@ from tonari.methods.rows.value_range import DIGITS, may_underflow, refusal
 from tonari.metrics import Metric
 from tonari.sparse.cpu.search import PreparedSparse, Request, count_sparse, find_sparse, kth_sparse, search_sparse
 from tonari.sparse.plan import SparsePlan, plan_sparse
-from tonari.sparse.rows import Ranking, SparseRows
+from tonari.sparse.rows import Ranking, SparseRows, row_blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,9 +261,12 @@ def native_rules(rules: Rules | None) -> tuple[_native.Allowed | None, int]:
 def _largest(rows: SparseRows) -> npt.NDArray[np.float64]:
     """Return the largest magnitude of the values in each row; 0 for empty rows."""
     out = np.zeros(len(rows))
-    filled = np.flatnonzero(np.diff(rows.indptr))
-    if len(filled):
-        out[filled] = np.maximum.reduceat(np.abs(rows.values.astype(np.float64)), rows.indptr[filled])
+    for block in row_blocks(rows.indptr):
+        ends = rows.indptr[block.start : block.stop + 1]
+        filled = np.flatnonzero(np.diff(ends))
+        if len(filled):
+            values = np.abs(rows.values[ends[0] : ends[-1]].astype(np.float64))
+            out[block.start + filled] = np.maximum.reduceat(values, ends[filled] - ends[0])
     return out
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
@@ -189,6 +190,15 @@ def is_given(metric: Any) -> bool:
     return metric.lower() == PRECOMPUTED if type(metric) is str else is_function(metric)
 
 
+def _copied_bytes(metric: Any, rows: dict[str, Any]) -> int:
+    """Return the bytes of the copies of rows that a function of NumPy arrays can read; a matrix is read in place."""
+    if isinstance(metric, str):
+        return 0
+    arrays = {id(x): x for x in rows.values()}.values()
+    widened = [x for x in arrays if hasattr(x, "dtype") and inputs.name_of_dtype(x) == "bfloat16"]
+    return sum(4 * int(math.prod(x.shape)) for x in widened) + sum(inputs.copied_bytes(x) for x in arrays)
+
+
 def on_given_values(answer: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Wrap a public function so that `answer` is called instead if the metric is a function or "precomputed".
 
@@ -221,7 +231,11 @@ def on_given_values(answer: Callable[..., Any]) -> Callable[[Callable[P, R]], Ca
             options = Options(**{name: value for name, value in arguments.items() if name in _OPTIONS})
             others = {name: value for name, value in arguments.items() if name in accepted}
             radius = Radius(**{name: arguments[name] for name in Radius._fields if name in arguments})
-            found: R = answer(GivenCall.of(options, Given.of(arguments), radius, **rows), **others)
+            memory = inputs.parse_memory(options.memory)
+            copied = 0 if memory is None else _copied_bytes(metric, rows)
+            with inputs.after_copies(copied, memory) as left:
+                call = GivenCall.of(options._replace(memory=left), Given.of(arguments), radius, **rows)
+                found: R = answer(call, **others)
             return found
 
         return asking

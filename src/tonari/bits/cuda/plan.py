@@ -105,7 +105,7 @@ def plan_bits_on_cuda(
         streams = (prepared_by.streamed,)
     copying = arrival_seconds(problem)
     sizes = _fitting(needs, budget, streams, overrides, copying)
-    seconds = bits_seconds(problem.n, needs.m, problem.d, "cuda", prepared=False) + _beside(needs, sizes, copying)
+    seconds = bits_seconds(problem.n, needs.m, problem.d, "cuda", prepared=False) + _after_copies(needs, sizes, copying)
     return BitsCudaPlan(
         **problem.plan_fields(),
         method="bits",
@@ -123,7 +123,7 @@ def plan_bits_on_cuda(
     )
 
 
-def _beside(needs: BitNeeds, sizes: BitSizes, copying: float) -> float:
+def _after_copies(needs: BitNeeds, sizes: BitSizes, copying: float) -> float:
     """Return the seconds that kernel launches and copies of points take, in addition to the comparisons."""
     blocks = -(-needs.m // sizes.block)
     return blocks * -(-needs.n // sizes.slab) * tuning.STEP_SECONDS + (blocks if sizes.streamed else 1) * copying
@@ -146,7 +146,7 @@ def _fitting(
             if least is None or needs.total_bytes(sizes) < needs.total_bytes(least):
                 least = sizes
     if fitting:
-        return min(fitting, key=lambda sizes: _beside(needs, sizes, copying))
+        return min(fitting, key=lambda sizes: _after_copies(needs, sizes, copying))
     assert least is not None
     raise BudgetExceeded(
         f"a memory budget of {budget} bytes cannot hold a search of these rows of bits: allow at least "

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tonari.core import _native
 
-COPIED_POINT = 10  # maximum bytes per point, for each thread that copies rules into the order of a tree
+COPIED_POINT = 18  # maximum bytes per point, for each thread that copies rules into the order of a tree
 
 
 @dataclass(frozen=True, eq=False)

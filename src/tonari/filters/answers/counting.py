@@ -89,13 +89,12 @@ def _by_mask(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules,
 
     This requires that all points are already prepared for searches.
     """
-    allowed, inside, m = rules.open_places(), rules.without("shared"), len(queries)
-    if filtered is not None and m < tuning.UNCOUNTED_QUERIES:
+    inside = rules.without("shared")
+    if filtered is not None and (len(queries) < tuning.UNCOUNTED_QUERIES or not rules.opens_few(tuning.COUNTED_FEW)):
         return scope.count(queries, limits, filtered)
-    if (2 if filtered is None else tuning.COUNTED_FEW) * len(allowed) <= scope.n:
+    allowed = rules.open_places()
+    if filtered is not None or 2 * len(allowed) <= scope.n:
         return _among(scope, queries, limits, inside, None, allowed)
-    if filtered is not None:
-        return scope.count(queries, limits, filtered)
     closed = np.ones(scope.n, bool)
     closed[allowed] = False
     return _count(scope, queries, limits, inside) - _among(scope, queries, limits, inside, None, true_places(closed))

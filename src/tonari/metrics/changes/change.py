@@ -116,6 +116,17 @@ class Change:
             inputs.check_values(rows, name, first=0, nonnegative=False)
         return self.prepare(rows, name, threads)
 
+    def copied_bytes(self, shape: tuple[int, int], dtype: str) -> int:
+        """Return the bytes of the transformed rows of an array of this shape and dtype; 0 if they are the array."""
+        if dtype == "float64" and (isinstance(self.prepare, Widening) or self.prepare is shares):
+            return 0
+        width = 3 if self.prepare is unit_rows else shape[1]  # x, y and z
+        if isinstance(self.prepare, Weighting):
+            width = int(np.count_nonzero(self.prepare.weights))
+        elif self.transform is not None:
+            width = self.transform.shape[1]
+        return 8 * shape[0] * width
+
     def values(self, values: Any) -> Any:
         """Convert values of `base` to values of this metric, as a NumPy array or a tensor."""
         if self.finish is None:

@@ -43,7 +43,7 @@ class Weighting:
         factors = self.factors(self.weights[kept])
         if isinstance(rows, np.ndarray):
             with np.errstate(over="ignore"):  # infinite values are left to the search, which refuses them
-                return np.ascontiguousarray(inputs.as_floats(rows)[:, kept], np.float64) * factors
+                return _in_blocks(lambda part: part[:, kept] * factors, rows, len(kept))
         wide = rows.double()
         at = kept.tolist()
         return wide[:, at].contiguous() * wide.new_tensor(factors)
@@ -66,6 +66,19 @@ class Mapping:
         return _on_host(lambda held: maps.product(held, self.matrix, threads), rows)
 
 
+def _in_blocks(function: Callable[[Float64], Float64], rows: npt.NDArray[Any], width: int) -> Float64:
+    """Apply a function to float64 copies of blocks of rows, so that only its result of `width` columns takes memory."""
+    made = np.empty((len(rows), width))
+    for part in cut(len(rows), max(1, tuning.WIDENED_ELEMENTS // rows.shape[1])):
+        made[part] = function(np.asarray(inputs.as_floats(rows[part]), np.float64))
+    return made
+
+
+def _widened(rows: npt.NDArray[Any]) -> Float64:
+    """Return rows in float64: themselves if they are, else a copy."""
+    return rows if rows.dtype == np.float64 else _in_blocks(lambda part: part, rows, rows.shape[1])
+
+
 def _on_host(make: Callable[[Float64], Float64], rows: Any) -> Any:
     """Apply a function to the rows in host memory, and return the result on the device of the rows."""
     if isinstance(rows, np.ndarray):
@@ -80,7 +93,7 @@ def roots_of_rows(rows: Any, name: str, threads: int | None = None) -> Any:
             inputs.check_values(rows, name, first=0, nonnegative=True)
         return rows.double().sqrt()
     inputs.check_nonnegative(rows, name, threads)
-    return np.sqrt(np.ascontiguousarray(inputs.as_floats(rows), np.float64))
+    return _in_blocks(np.sqrt, rows, rows.shape[1])
 
 
 def shares(rows: Any, name: str, threads: int | None = None) -> Any:
@@ -88,7 +101,7 @@ def shares(rows: Any, name: str, threads: int | None = None) -> Any:
 
     def check(held: npt.NDArray[Any]) -> Float64:
         inputs.check_nonnegative(held, name, threads)
-        wide = np.ascontiguousarray(inputs.as_floats(held), np.float64)
+        wide = _widened(held)
         sums = wide.sum(axis=1)
         bad = np.abs(sums - 1) > (held.shape[1] + 8) * _EPSILON.get(inputs.dtype_name(held.dtype), 0.0)
         if bad.any():
@@ -122,14 +135,15 @@ def unit_rows(rows: Any, name: str, threads: int | None = None) -> Any:
             stacklevel=callers_level(),
         )
     held = rows if isinstance(rows, np.ndarray) else inputs.held(rows.cpu())
-    latitude, longitude = np.ascontiguousarray(inputs.as_floats(held).T, np.float64)
     # float32(pi / 2) is above pi / 2, and must be accepted
     most = float(np.float32(np.pi / 2)) if dtype == "float32" else np.pi / 2
-    _refuse(np.abs(latitude) > most, latitude, name, "latitude", f"-pi/2 to pi/2, for {name} of latitude, longitude")
-    _refuse(np.abs(longitude) > LARGEST_ANGLE, longitude, name, "longitude", f"-{LARGEST_ANGLE:g} to {LARGEST_ANGLE:g}")
-    made = np.empty((len(latitude), 3))
+    expected = f"-pi/2 to pi/2, for {name} of latitude, longitude", f"-{LARGEST_ANGLE:g} to {LARGEST_ANGLE:g}"
+    made = np.empty((len(held), 3))
     for part in cut(len(made), tuning.CHANGED_ELEMENTS):
-        made[part] = unit_vectors(latitude[part], longitude[part]).T
+        latitude, longitude = np.ascontiguousarray(inputs.as_floats(held[part]).T, np.float64)
+        _refuse(latitude, most, part.start, f"{name}: row", "latitude", expected[0])
+        _refuse(longitude, LARGEST_ANGLE, part.start, f"{name}: row", "longitude", expected[1])
+        made[part] = unit_vectors(latitude, longitude).T
     return made if isinstance(rows, np.ndarray) else rows.double().new_tensor(made)
 
 
@@ -141,10 +155,7 @@ class Widening:
     largest: float
 
     def __call__(self, rows: Any, name: str, threads: int | None = None) -> Any:
-        if isinstance(rows, np.ndarray):
-            wide = np.ascontiguousarray(inputs.as_floats(rows), np.float64)
-        else:
-            wide = rows.double()
+        wide = _widened(rows) if isinstance(rows, np.ndarray) else rows.double()
         if len(wide) and max(float(wide.max()), -float(wide.min())) > self.largest:
             beyond = abs(wide) > self.largest
             row, column = (int(at[0]) for at in np.nonzero(np.asarray(inputs.to_host(beyond))))
@@ -155,10 +166,12 @@ class Widening:
         return wide
 
 
-def _refuse(bad: npt.NDArray[np.bool_], values: Float64, name: str, what: str, expected: str) -> None:
+def _refuse(values: Float64, most: float, first: int, row: str, what: str, expected: str) -> None:
+    """Raise ValueError if an angle exceeds `most` in magnitude; the first of `values` is that of row `first`."""
+    bad = np.abs(values) > most
     if bad.any():
-        row = int(bad.argmax())
+        at = int(bad.argmax())
         raise ValueError(
-            f"{name}: row {row} has the {what} {values[row]:g}, expected {expected} in radians; convert degrees by "
+            f"{row} {first + at} has the {what} {values[at]:g}, expected {expected} in radians; convert degrees by "
             "numpy.radians"
         )

@@ -50,6 +50,8 @@ class Segment:
         Fields to set in every plan; the method is then not "auto".
     coded : CodedRows, optional
         For an Index with codes: the object that makes the codes and detects changes of the rows.
+    copied : int
+        The bytes of `points`, if they are a copy, which other segments have to count; the memory of `call` excludes it.
     """
 
     def __init__(
@@ -63,8 +65,9 @@ class Segment:
         source: Any = None,
         overrides: dict[str, Any] | None = None,
         coded: CodedRows | None = None,
+        copied: int = 0,
     ) -> None:
-        self.points, self.n = points, len(points)
+        self.points, self.n, self._copied = points, len(points), copied
         self.given = points if given is None else given
         self.unchanged: inputs.Unchanged | CodedRows | None = coded
         if coded is None and inputs.can_change(self.given):
@@ -103,7 +106,12 @@ class Segment:
 
     @property
     def held_bytes(self) -> int:
-        """The bytes of the prepared points; on CUDA, on each device."""
+        """The bytes of the prepared points and of a copy of the points; on CUDA, on each device."""
+        return self._copied + self.prepared_bytes
+
+    @property
+    def prepared_bytes(self) -> int:
+        """The bytes of the prepared points."""
         # each prepared object counts once, since several kinds of searches may share it
         held = {id(made.prepared): made for made in tuple(self.ready.values())}
         return sum(made.method.held_bytes(made.prepared, made.plan) for made in held.values())
@@ -274,7 +282,7 @@ class SegmentPoints(Points):
 
     @property
     def held_bytes(self) -> int:
-        return 0 if self._segment.memory is None else self._segment.held_bytes
+        return 0 if self._segment.memory is None else self._segment.prepared_bytes
 
     def method_for(self, problem: Problem) -> str:
         method = self._segment.method

@@ -103,20 +103,29 @@ class SparseState(Parts):
         """Return a new state that shares the prepared points."""
         return self.with_parts(self.parts, self.next_id)
 
-    def nearest(self, rows: SparseRows, k: int, rules: Rules | None, call: Call) -> Neighbors:
-        """Find the k nearest points of checked rows, with k at most n; filters refer to ids."""
+    def nearest(self, rows: SparseRows, k: int, rules: Rules | None, call: Call, taken: int = 0) -> Neighbors:
+        """Find the k nearest points of checked rows, with k at most n; filters refer to ids.
+
+        Other data than the Index and the rows takes `taken` bytes of the memory.
+        """
         found = []
-        for part, among in self._searched(call):
+        for part, among in self._searched(call, taken):
             near = among.nearest(rows, min(k, part.n), None if rules is None else rules.part(None, part.ids))
             found.append(joining.allowed_ones(near, part.ids.astype(index_dtype(self.next_id))))
         return joining.join(found, k, call.metric)
 
     def within(
-        self, rows: SparseRows, limits: npt.NDArray[np.floating], rules: Rules | None, most: int | None, call: Call
+        self,
+        rows: SparseRows,
+        limits: npt.NDArray[np.floating],
+        rules: Rules | None,
+        most: int | None,
+        call: Call,
+        taken: int = 0,
     ) -> RadiusNeighbors:
-        """Find all points within the radius of each checked row, or the `most` nearest of them."""
+        """Find all points within the radius of each checked row, or the `most` nearest; see :meth:`nearest`."""
         found = []
-        for part, among in self._searched(call):
+        for part, among in self._searched(call, taken):
             ours = None if rules is None else rules.part(None, part.ids)
             near = among.within(rows, limits, ours, most=most)
             found.append((near, part.ids.astype(index_dtype(self.next_id))))
@@ -129,17 +138,17 @@ class SparseState(Parts):
         return both if most is None else nearest_of(both, most)
 
     def count(
-        self, rows: SparseRows, limits: npt.NDArray[np.floating], rules: Rules | None, call: Call
+        self, rows: SparseRows, limits: npt.NDArray[np.floating], rules: Rules | None, call: Call, taken: int = 0
     ) -> npt.NDArray[np.int64]:
-        """Count the points within the limits of checked rows."""
+        """Count the points within the limits of checked rows; see :meth:`nearest`."""
         counts = np.zeros(len(limits), np.int64)
-        for part, among in self._searched(call):
+        for part, among in self._searched(call, taken):
             counts += among.count(rows, limits, None if rules is None else rules.part(None, part.ids))
         return counts
 
-    def _searched(self, call: Call) -> list[tuple[Part, Among]]:
+    def _searched(self, call: Call, taken: int) -> list[tuple[Part, Among]]:
         """Return each part with its points for a search; the search of the longest part shows progress."""
-        memory = held_bytes(self.parts)
+        memory = taken + held_bytes(self.parts)
         longest = max((part.segment for part in self.parts), key=lambda segment: segment.n, default=None)
         return [
             (

@@ -143,14 +143,14 @@ class State(Parts):
         """Return a copy that shares the points and the packed data; data that is prepared later is not shared."""
         return State([part.copied() for part in self.parts], self.next_id, self._kind)
 
-    def nearest(self, rows: Any, k: int, rules: Rules | None, call: Call) -> Neighbors:
-        """Find the k nearest points of checked rows, with k at most n.
+    def nearest(self, rows: Any, k: int, rules: Rules | None, call: Call, taken: int = 0) -> Neighbors:
+        """Find the k nearest points of checked rows, with k at most n; copies of the rows take `taken` bytes.
 
         Filters refer to ids. Each segment is searched with the filters for its own remaining ids, and the lists of all
         segments are merged. If filters allow fewer than k points, lists end with -1.
         """
         if self.only is not None and self.next_id == self.n:
-            return asking.nearest(self.only.those(call.threads), rows, k, rules, call.progress)
+            return asking.nearest(self.only.those(call.threads, taken=taken), rows, k, rules, call.progress)
 
         def find(part: Part, held: int, shown: ProgressLike) -> Neighbors:
             those = part.read().those(call.threads, taken=held)
@@ -161,14 +161,14 @@ class State(Parts):
             device = None if isinstance(near.indices, np.ndarray) else near.indices.device
             return joining.named(near, part.names(index_dtype(self.next_id), device), min(k, part.n))
 
-        return joining.join(self.each(find, call.progress, len(rows) * k), k, call.metric)
+        return joining.join(self.each(find, call.progress, taken, len(rows) * k), k, call.metric)
 
     def within(
-        self, rows: Any, limits: npt.NDArray[Any], rules: Rules | None, most: int | None, call: Call
+        self, rows: Any, limits: npt.NDArray[Any], rules: Rules | None, most: int | None, call: Call, taken: int = 0
     ) -> RadiusNeighbors:
-        """Find all points within the radius of each checked row, or the `most` nearest of them."""
+        """Find all points within the radius of each checked row, or the `most` nearest; see :meth:`nearest`."""
         if self.only is not None and (rules is None or self.next_id == self.n):
-            return asking.within(self.only.those(call.threads), rows, limits, rules, most, call.progress)
+            return asking.within(self.only.those(call.threads, taken=taken), rows, limits, rules, most, call.progress)
 
         def find(part: Part, held: int, shown: ProgressLike) -> tuple[RadiusNeighbors, Any]:
             those = part.read().those(call.threads, taken=held)
@@ -177,16 +177,18 @@ class State(Parts):
             near = asking.within(those, rows, limits, ours, wanted, shown, around=True)
             return near, part.names(index_dtype(self.next_id))
 
-        found = self.each(find, call.progress)
+        found = self.each(find, call.progress, taken)
         if not found:
             return none_within(self.next_id, limits.dtype, len(limits))
         both = joining.join_within(found, call.metric)
         return both if most is None else nearest_of(both, most)
 
-    def count(self, rows: Any, limits: npt.NDArray[Any], rules: Rules | None, call: Call, make: Make) -> Any:
-        """Count the points within the limits of checked rows, without removed points."""
+    def count(
+        self, rows: Any, limits: npt.NDArray[Any], rules: Rules | None, call: Call, make: Make, taken: int = 0
+    ) -> Any:
+        """Count the points within the limits of checked rows, without removed points; see :meth:`nearest`."""
         if self.only is not None and (rules is None or self.next_id == self.n):
-            return asking.count(self.only.those(call.threads), rows, limits, rules, call.progress)
+            return asking.count(self.only.those(call.threads, taken=taken), rows, limits, rules, call.progress)
 
         def count(part: Part, held: int, shown: ProgressLike) -> Any:
             those = part.read().those(call.threads, taken=held)
@@ -198,24 +200,26 @@ class State(Parts):
                 counts = counts - removed.those(call.threads, taken=held).count(rows, limits, False)
             return counts
 
-        counts = self.each(count, call.progress)
+        counts = self.each(count, call.progress, taken)
         return sum(counts[1:], start=counts[0]) if counts else np.zeros(len(limits), np.int64)
 
-    def each(self, ask: Callable[[Part, int, ProgressLike], T], progress: ProgressLike, entries: int = 0) -> list[T]:
+    def each(
+        self, ask: Callable[[Part, int, ProgressLike], T], progress: ProgressLike, taken: int, entries: int = 0
+    ) -> list[T]:
         """Call `ask` for each part, one after another, and return its answers.
 
-        `ask` receives the part, the bytes that other parts and earlier answers use, and the `progress` of its search,
-        which is False for all parts but the largest. If the remaining memory is too small for a part, the other parts
-        free the data that they can prepare again.
+        `ask` receives the part, the bytes that other parts, earlier answers and other data (`taken`) use, and the
+        `progress` of its search, which is False for all parts but the largest. If the remaining memory is too small for
+        a part, the other parts free the data that they can prepare again.
         """
         answers, largest, bounded = list[T](), self.largest if self.parts else None, False
         for part in self.parts:
             shown = progress if part.segment is largest else False
             others = [other for other in self.parts if other is not part]
             bounded = part.segment.memory is not None and bool(others)
-            lists = (len(answers) + 1) * entries * _ENTRY if bounded else 0
+            lists = taken + ((len(answers) + 1) * entries * _ENTRY if bounded else 0)
             try:
-                answers.append(ask(part, lists + held_bytes(others) if bounded else 0, shown))
+                answers.append(ask(part, lists + held_bytes(others) if bounded else taken, shown))
             except BudgetExceeded:
                 if not bounded:
                     raise
