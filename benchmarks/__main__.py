@@ -1,4 +1,4 @@
-"""Benchmarks of tonari; every answer is proved before it is timed.
+"""Benchmarks of tonari; every answer is verified before it is timed.
 
     python -m benchmarks list                                   all suites and papers: their cases and bars (bounds)
     python -m benchmarks list kdtree --device cuda              the cases of one suite, on one device
@@ -45,7 +45,7 @@ from . import papers, suites
 from .harness import command, machine
 from .harness.case import Suite
 
-# NumPy, torch and tonari are imported when a run begins: processors are pinned and TONARI_ISA is set first.
+# NumPy, torch and tonari are imported when a run begins, after processors are pinned and TONARI_ISA is set.
 
 NAMES = (*suites.NAMES, *papers.NAMES)
 _SOURCES = machine.ROOT / "src" / "tonari"
@@ -107,7 +107,7 @@ def build_parser() -> argparse.ArgumentParser:
     learn.add_argument("--csv", type=Path, help="results file (default benchmarks/results/select.csv)")
     ceilings = verbs.add_parser("machine", help="measure what this machine can do at most")
     ceilings.add_argument("--threads", type=int, default=2)
-    # Commands that `run --warm` and `compare` start, each in a separate process.
+    # Commands that `run --warm` and `compare` start in separate processes.
     warm = verbs.add_parser("warm-case")
     warm.add_argument("suite", choices=suites.NAMES)
     warm.add_argument("case")
@@ -119,7 +119,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def load(name: str) -> Suite:
-    """Return a suite or a paper."""
+    """Return the suite or the paper with this name."""
     package = "suites" if name in suites.NAMES else "papers"
     found: Suite = importlib.import_module(f"benchmarks.{package}.{name}").SUITE
     return found
@@ -134,7 +134,7 @@ def list_cases(options: argparse.Namespace) -> int:
 
 
 def run(options: argparse.Namespace, arguments: list[str]) -> int:
-    """Prove and time cases; return the exit status."""
+    """Verify and time cases; return the exit status."""
     suite = load(options.suite)
     command.checked(options, suite)
     cases = suite.chosen(options.device, options.case)
@@ -264,7 +264,7 @@ def warm_case(options: argparse.Namespace) -> int:
 
 
 def serve_case(options: argparse.Namespace) -> int:
-    """Run one side of a comparison: answer requests on standard input."""
+    """Run one side of a comparison, which answers requests on standard input."""
     from .harness import compare
 
     suite = load(options.suite)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import logging
 import os
@@ -23,7 +24,7 @@ if HAS_TORCH and not HAS_CUDA:
 # Otherwise the first use of JAX takes three quarters of the GPU's memory, which other processes of the run need.
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
-from tests.helpers import durations, interpreter, poison
+from tests.helpers import durations, interpreter, limit, poison
 from tests.helpers.kernels import planned_search, ways
 from tests.helpers.thinning import mark_beyond_pairs
 from tonari.core.process.caches import empty_caches
@@ -49,8 +50,14 @@ def beyond_range(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _engines_answer_beyond_the_range(request: pytest.FixtureRequest) -> None:
-    if any(request.path.is_relative_to(TESTS / room) for room in BELOW_REFUSALS):
+    if is_below_refusals(request.path):
         request.getfixturevalue("beyond_range")
+
+
+@functools.cache  # paths are compared once for each file
+def is_below_refusals(path: Path) -> bool:
+    """Return whether a test file is in a folder of `BELOW_REFUSALS`."""
+    return any(path.is_relative_to(TESTS / room) for room in BELOW_REFUSALS)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -95,10 +102,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--record-durations", action="store_true", help="write to tests/durations.json how long each test file takes"
     )
+    parser.addoption("--max-seconds", type=float, help="start no further tests after so many seconds")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     durations.configure(config)
+    limit.configure(config)
 
 
 def on_the_host(item: pytest.Item) -> bool:
@@ -117,7 +126,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         first = {item.nodeid.partition("[")[0]: item for item in reversed(items) if not item.get_closest_marker("full")}
         items[:] = [item for item in items if first.get(item.nodeid.partition("[")[0]) is item]
     if hasattr(config, "workerinput"):  # one of several processes
-        durations.longest_first(items, durations.recorded())
+        if config.getoption("--max-seconds") is None:
+            durations.longest_first(items, durations.recorded())
+        else:
+            limit.in_drawn_order(items, config.workerinput["testrunuid"])
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -21,9 +21,9 @@ from . import machine, rows
 from .case import Suite
 from .run import say
 
-# Beginning of the note of a row that ran out of time; the part of such a row is measured again.
+# Beginning of the note of a row that ran out of time; the part with such a row is measured again.
 NOT_REACHED = "not reached"
-# Seconds that a process may take beyond its budget, for imports and for the last call of a case.
+# Seconds that a process may take in addition to its budget, for imports and for the last call of a case.
 GRACE = 60.0
 
 
@@ -84,7 +84,7 @@ class Folder:
         self._agree(facts)
 
     def _agree(self, facts: dict[str, Any]) -> None:
-        """Record facts that are new; refuse facts that differ from the recorded ones."""
+        """Record facts about the campaign; raise SystemExit if one differs from an earlier record."""
         record = json.loads(self._record.read_text()) if self._record.exists() else {}
         for name, value in facts.items():
             if record.setdefault(name, value) != value:
@@ -113,7 +113,10 @@ class Folder:
         return True
 
     def collect(self, parts: Sequence[Part]) -> int:
-        """Append new rows of all ended parts to the results of their suites; return the number of these rows."""
+        """Append the new rows of all finished parts to the results of their suites.
+
+        Return how many rows were appended.
+        """
         count = 0
         for part in parts:
             if self.file(part).exists():
@@ -125,7 +128,7 @@ class Folder:
 
 
 def measure(folder: Folder, part: Part, options: argparse.Namespace, seconds: float) -> str:
-    """Measure one part in its own process; return its outcome as text, such as "measured" or "too long"."""
+    """Measure one part in a process of its own; return the outcome as text, such as "measured" or "too long"."""
     unfinished = folder.file(part).with_suffix(".unfinished")
     unfinished.unlink(missing_ok=True)
     command = [sys.executable, "-m", "benchmarks", "run", part.suite.name, "--device", options.device]

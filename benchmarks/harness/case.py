@@ -1,4 +1,4 @@
-"""The records of a case, of its bars, and of a suite of cases; suites and papers consist of such records."""
+"""Records of benchmark cases, of the bounds that their results have to meet (bars), and of suites of cases."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .rows import RESULTS
 
 @dataclass(frozen=True)
 class Bar:
-    """A bar: the bound that a measurement has to meet.
+    """A bar: the bound that a measured quantity has to meet.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Bar:
     isa: str = ""
 
     def verdict(self, value: float, *, judged: bool) -> dict[str, Any]:
-        """Return the columns of results about the bar; ``passed`` is None unless the bar is judged."""
+        """Return the columns of results about the bar; ``passed`` is None if the bar is not judged."""
         passed = bool(value <= self.bound if self.most else value >= self.bound)
         return {"bar_on": self.on, "bar": self.bound, "value": value, "passed": passed if judged else None}
 
@@ -68,7 +68,7 @@ class Case:
     gpus, gigabytes : number of GPUs and memory that the case needs, not counting its peers
     warm_scale : share of the points with which a warm-up compiles every kernel of the case
     cost : expected seconds of the whole case on its machine, peers included
-    work : function (run, case) that proves the answers, times the calls and writes rows of results
+    work : function (run, case) that verifies the answers, times the calls and writes rows of results
     """
 
     name: str
@@ -116,11 +116,14 @@ class Case:
         return 0 if self.graph else self.asked or self.m
 
     def resized(self, **changes: Any) -> Case:
-        """Return a copy of the case in which some attributes have other values."""
+        """Return a copy of the case with other values of some attributes."""
         return replace(self, **changes)
 
     def scaled(self, scale: float) -> Case:
-        """Return the case with fewer points and queries, but enough for k; a graph has as many queries as points."""
+        """Return the case with fewer points and queries, but still enough for k.
+
+        A graph has as many queries as points.
+        """
         if scale == 1:
             return self
         n = min(self.n, max(round(self.n * scale), 4 * max(1, self.k, self.truth_k)))
@@ -144,7 +147,7 @@ class Case:
 
 @dataclass(frozen=True)
 class FirstCalls:
-    """Work that runs in a new process each time, such as a first call.
+    """Work whose every run needs a new process, such as a first call.
 
     Attributes
     ----------
@@ -186,7 +189,7 @@ class Suite:
         return RESULTS / f"{self.results}.csv"
 
     def chosen(self, device: str, patterns: Sequence[str] | None) -> list[Case]:
-        """Return the cases of a device that match any of the patterns; without patterns, all cases that are not rare.
+        """Return a device's cases whose names match any of the patterns; without patterns, all cases that are not rare.
 
         Raises
         ------

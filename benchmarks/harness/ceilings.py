@@ -20,7 +20,7 @@ import numpy as np
 
 from . import children
 
-# 256 MB: eight times the largest level-3 cache slice that a two-core guest is likely to see.
+# 256 MB: eight times the largest share of a level-3 cache that a two-core guest is likely to see.
 STREAM_FLOATS = 1 << 26
 GEMM_SIZE = 4096
 
@@ -78,7 +78,7 @@ def gemm_rate(threads: int) -> float:
 
 @functools.cache
 def kernel_peak(native: ModuleType, kernel: str, threads: int) -> float:
-    """Return the FLOP/s of all threads together, from ``native.peak_rate`` on every thread at the same time."""
+    """Return the total FLOP/s of all threads, measured by ``native.peak_rate`` on all of them at the same time."""
     with ThreadPoolExecutor(threads) as pool:
         return float(sum(pool.map(lambda _: native.peak_rate(kernel, 0.5), range(threads))))
 

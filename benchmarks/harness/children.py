@@ -2,7 +2,7 @@
 
 Two libraries that each have an OpenMP runtime or a BLAS disturb each other inside one process: after FAISS had run in
 the same process, scikit-learn used only one of two cores. And OpenBLAS reads its choice of kernels, OPENBLAS_CORETYPE,
-only while it is loaded. So every peer and every BLAS measurement has a new process.
+only while it is loaded. Every peer and every measurement of BLAS therefore runs in a new process.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _set(variables: Mapping[str, str | None]) -> None:
 
 
 def blas_environment(threads: int, core: str | None) -> dict[str, str | None]:
-    """Return environment variables that set the threads of BLAS and OpenMP, and the kernels of OpenBLAS.
+    """Return environment variables that set the threads of BLAS and OpenMP, and choose the kernels of OpenBLAS.
 
     OpenBLAS uses the kernels named ``core``, or chooses them itself if ``core`` is None.
     """
@@ -52,10 +52,10 @@ def blas_environment(threads: int, core: str | None) -> dict[str, str | None]:
 
 
 def blas_cores() -> list[str | None]:
-    """Return names of OpenBLAS kernels to try: None (OpenBLAS chooses), then the best for each instruction-set level.
+    """Return names of OpenBLAS kernels to try: None for OpenBLAS's choice, and the best for each instruction-set level.
 
-    Old builds do not know new processors and fall back to SSE2 kernels (the 0.3.15 inside faiss-cpu on Zen 5), so
-    their own choice is not always the best.
+    Old builds do not know new processors and choose SSE2 kernels for them (such as version 0.3.15 inside faiss-cpu on
+    Zen 5), so OpenBLAS's choice is not always the best.
     """
     found = machine.levels()
     return [None, *(core for level, core in (("avx2", "Haswell"), ("avx512", "SkylakeX")) if level in found)]
@@ -67,14 +67,17 @@ class Child:
     def __init__(self, serve: Callable[..., None], *arguments: Any, variables: Mapping[str, str | None]) -> None:
         context = multiprocessing.get_context("spawn")
         self._connection, far_end = context.Pipe()
-        # Not a daemon: joblib does not let a daemon have workers, and scikit-learn would then use one thread.
+        # Not a daemon: joblib gives a daemon no workers, so that scikit-learn would use one thread.
         self._process = context.Process(target=_report_errors, args=(far_end, serve, *arguments))
         with environment(variables):
             self._process.start()
         far_end.close()
 
     def ask(self, request: Any) -> Any:
-        """Return the reply of the process; RuntimeError with its traceback if it failed, or if it has died."""
+        """Return the reply of the process.
+
+        Raise RuntimeError, with the process's traceback, if the process failed or died.
+        """
         try:
             self._connection.send(request)
             kind, value = self._connection.recv()

@@ -37,7 +37,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
 
 
 def checked(options: argparse.Namespace, suite: Suite) -> argparse.Namespace:
-    """Fill in the suite's defaults and refuse numbers out of range; the time budget starts to count now."""
+    """Fill in the suite's defaults, and refuse numbers out of range; the time budget starts to run now."""
     if not 0 < options.scale <= 1:
         raise SystemExit(f"--scale is {options.scale}, expected above 0 and up to 1")
     options.device = options.device or ("cpu" if "cpu" in suite.devices else "cuda")
@@ -69,7 +69,7 @@ def one_process_each(isas: list[str], arguments: list[str]) -> int:
 
 
 def settle(options: argparse.Namespace) -> None:
-    """Fix the instruction set and the processors before any library starts its threads.
+    """Set the instruction set and the processors of this process before any library starts its threads.
 
     If a GPU does the work, the process keeps all processors.
     """
@@ -80,7 +80,7 @@ def settle(options: argparse.Namespace) -> None:
 
 
 def open_run(suite: Suite, options: argparse.Namespace) -> Any:
-    """Import tonari, and return the run of a suite that the options describe."""
+    """Import tonari, and return a run of a suite with the options of the command line."""
     from .cuda_ceilings import CudaCeilings
     from .device import open_device
     from .run import Run

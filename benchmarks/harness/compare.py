@@ -35,7 +35,7 @@ from .machine import ROOT
 from .run import Run, say, seconds_of
 
 FOLDER = ROOT / "build" / "compare"
-# Least seconds of one measurement: shorter calls are repeated without a pause.
+# Minimum seconds of one measurement: shorter calls are repeated without a pause.
 LEAST_SECONDS = 0.05
 ONLY = "tonari"
 HEAD = ("case", "base s", "now s", "now / base", "quartiles", "rounds", "")
@@ -81,7 +81,7 @@ def built(commit: str) -> Path:
     shutil.rmtree(home, ignore_errors=True)
     git("worktree", "prune")
     git("worktree", "add", "--detach", "--force", str(source), commit)
-    # ccache makes paths below this folder relative, so that builds of other commits can reuse its object files.
+    # ccache makes paths below this folder relative, so that builds of other commits can reuse object files.
     variables = os.environ | {"CCACHE_BASEDIR": str(home)}
     try:
         for step in steps(source, home / "build", site):
@@ -186,7 +186,7 @@ def serve(suite: Suite, options: argparse.Namespace) -> None:
             else:
                 assert work is not None
                 reply = {"seconds": seconds_of_calls(run, work, request["loops"])}
-        except Exception as error:  # sent to the comparing process, which then stops
+        except Exception as error:  # the comparing process stops when it receives this
             reply = {"error": f"{type(error).__name__}: {error}"}
         replies.write(json.dumps(reply) + "\n")
         replies.flush()
@@ -204,7 +204,7 @@ def first_reply(run: Run, work: Callable[[], Any] | FirstCalls) -> dict[str, Any
 
 
 def seconds_of_calls(run: Run, work: Callable[[], Any] | FirstCalls, loops: int) -> float:
-    """Return the mean seconds of a call over `loops` successive calls; a :class:`FirstCalls` runs once."""
+    """Return the mean seconds of a call over `loops` successive calls; a :class:`FirstCalls` is called only once."""
     if isinstance(work, FirstCalls):
         return float(work.call()["seconds"])
 
@@ -231,14 +231,14 @@ def digest_of(answer: Any) -> str:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of a comparison: seconds of each round, ours and the base's."""
+    """The result of a comparison: the seconds of the present tree and of the base in each round."""
 
     ours: tuple[float, ...]
     base: tuple[float, ...]
 
     @property
     def ratio(self) -> float:
-        """Our median divided by the base's."""
+        """The median seconds of the present tree, divided by those of the base."""
         return float(np.median(self.ours) / np.median(self.base))
 
     @property
@@ -248,7 +248,7 @@ class Verdict:
         return float(low), float(high)
 
     def slower(self, tolerance: float) -> bool:
-        """Whether three quarters of the rounds' ratios are above 1 by more than the tolerance."""
+        """Whether at least three quarters of the rounds' ratios exceed 1 by more than the tolerance."""
         return self.ratio > 1 + tolerance and self.quartiles[0] > 1 + tolerance
 
 

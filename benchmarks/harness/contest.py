@@ -14,15 +14,16 @@ from .device import SETTLE_SECONDS, Timing, timing_of
 from .peers import cpu as peers
 from .run import Run
 
-# FAISS processes queries in blocks of 4096, so a part of the queries is a whole number of such blocks.
+# FAISS processes queries in blocks of 4096, so a peer that gets only some of the queries gets a multiple of this
+# number.
 SLICE_ROWS = 4096
-# Numbers of queries in the two trial calls that estimate a peer's time. A slow peer runs only the small one;
-# the large one is fair to a peer that needs many queries to be fast.
+# Numbers of queries in the two trial calls that estimate a peer's time. A slow peer runs only the small trial; the
+# large one is for peers that are fast only if they get many queries.
 PILOT_ROWS = (256, 2048)
 
 
 class Timed(NamedTuple):
-    """The seconds of the whole workload (of one call if queries are searched one by one), and its answer."""
+    """The seconds of the whole workload, or of one call if queries are searched one by one; and the answer."""
 
     seconds: float
     distances: Any
@@ -39,7 +40,7 @@ class Contestant(Protocol):
 
 
 class Ours:
-    """A call of tonari on the first ``rows`` queries of a case; its seconds are scaled to all ``all_rows`` queries."""
+    """A call of tonari for the first ``rows`` queries of a case; its seconds are scaled to all ``all_rows`` queries."""
 
     def __init__(self, run: Run, name: str, call: Callable[[], Any], rows: int, all_rows: int) -> None:
         self.name, self.rows, self.all_rows = name, rows, all_rows
@@ -57,13 +58,13 @@ class Ours:
 
 
 class Theirs:
-    """A running peer on one case; trial calls determine the number of queries on which it is timed."""
+    """A peer's process for one case; trial calls determine the number of queries for which the peer is timed."""
 
     def __init__(self, peer: peers.RunningPeer, case: Case, rows: int, seconds: float) -> None:
         self.peer, self.case, self.name = peer, case, peer.name
         self.all_rows = self.rows = rows
         if not case.single:
-            # The first call also imports modules and starts threads.
+            # the first call also imports modules and starts threads
             self._ask(min(rows, PILOT_ROWS[0]))
             estimate = 0.0
             for pilot in PILOT_ROWS:
@@ -77,12 +78,15 @@ class Theirs:
                 self.rows = blocks or max(PILOT_ROWS[0], int(wanted))
 
     def _ask(self, rows: int) -> peers.Reply:
-        # If a peer makes a graph by a search, each list contains the point itself, so one more neighbour is requested.
+        # if a peer builds a graph by a search, each list includes the point itself, so one more neighbour is requested
         k = self.case.k + self.case.graph
         return self.peer.search(peers.Request(0, rows, k, self.case.single, self.case.prepared))
 
     def run(self) -> Timed:
-        """Search the first ``rows`` queries; return scaled seconds, with the time of building the index added once."""
+        """Search the first ``rows`` queries.
+
+        Return the seconds scaled to all queries, plus once the time to build the index.
+        """
         reply = self._ask(self.rows)
         if self.case.single:
             seconds = reply.search_seconds / self.rows
@@ -93,7 +97,7 @@ class Theirs:
         return Timed(seconds, reply.distances, reply.indices)
 
     def sliced(self) -> dict[str, int]:
-        """Return the column ``rows_timed`` if fewer than all queries were timed; otherwise no column."""
+        """Return the column ``rows_timed`` if not all queries were timed; otherwise no column."""
         return {"rows_timed": self.rows} if self.rows < self.all_rows else {}
 
 
@@ -104,12 +108,12 @@ class Build:
         self.name, self._seconds = name, seconds
 
     def run(self) -> Timed:
-        """Build the index once; return the seconds, without an answer."""
+        """Build the index once; return the seconds, and no answer."""
         return Timed(self._seconds(), np.empty(0), np.empty(0))
 
 
 def race(contestants: Sequence[Contestant], repeats: int) -> dict[str, Timing]:
-    """Warm every contestant up once, then run each once in each of ``repeats`` rounds; return their seconds."""
+    """Call every contestant once to warm up, then once in each of ``repeats`` rounds; return their seconds."""
     seconds: dict[str, list[float]] = {contestant.name: [] for contestant in contestants}
     for turn in range(repeats + 1):
         for contestant in contestants:
@@ -130,7 +134,7 @@ def start_peers(
 ) -> list[peers.RunningPeer]:
     """Start the selected peers of the case, each in its own process; for each other peer, write a row with the reason.
 
-    `core_of` names the OpenBLAS kernels for a peer; None is OpenBLAS's own choice.
+    `core_of` has the names of the OpenBLAS kernels for each peer; None is OpenBLAS's own choice.
     """
     found = []
     for name in case.peers:

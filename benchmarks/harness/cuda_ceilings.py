@@ -17,7 +17,7 @@ class CudaCeilings:
     """The ceilings of one GPU.
 
     - ``gemm``: FLOP/s of torch.matmul in float16 on random data at 8192 x 8192 x 8192.
-    - ``gemm_at``: the same for 8192 rows, 2^17 columns and the inner dimension of a screen, the time includes
+    - ``gemm_at``: the same for 8192 rows, 2^17 columns and the inner dimension of a screen; the time includes
       writing the product.
     - ``copy``: bytes per second of copying on the device, read and written bytes both counted.
     - ``pcie``: bytes per second from pinned host memory to the device.

@@ -1,8 +1,9 @@
 """The two kinds of devices on which benchmarks run, with their clocks, ceilings and memory.
 
-A CPU is timed with the wall clock, a GPU with CUDA events around one call. Before each call on a GPU, 256 MB are
-written, so that its level-2 cache (50 MB on an H100) contains no input, and so that the call is launched while the
-device is still busy. If a call makes the host wait, as a check for NaN does, its time includes this wait.
+Calls on a CPU are timed with the wall clock, calls on a GPU with CUDA events around one call. Before each call on a
+GPU, 256 MB are written, so that its level-2 cache (50 MB on an H100) contains no input, and so that the call is
+launched while the device is still busy. If a call makes the host wait, as a check for NaN does, its time includes this
+wait.
 
 Ceilings: ``read_rate`` is the bytes per second of a sum (GPU) or a maximum (CPU) over an array far larger than any
 cache; ``copy_rate`` is the rate of copying it, with read and written bytes both counted.
@@ -19,7 +20,7 @@ import numpy as np
 
 from . import ceilings, machine
 
-# A peer's threads may spin for a moment after their work; nothing is timed during this moment.
+# After its work, a peer's threads may spin for a moment, in which nothing else is timed.
 SETTLE_SECONDS = 0.3
 FLUSH_BYTES = 256 << 20
 STREAM_BYTES = 4 << 30
@@ -49,7 +50,7 @@ class Device(Protocol):
 
     kind: str  # "cpu" or "cuda"
     threads: int | None  # CPU threads of each contestant; None on a GPU
-    slice_rows: int  # rows of a trial call, from which the time of a whole call is estimated
+    slice_rows: int  # number of rows of a trial call, from which the time of the whole call is estimated
 
     def title(self) -> str:
         """Model of the processor or the GPU."""
@@ -58,16 +59,16 @@ class Device(Protocol):
         """Instruction set of tonari's kernels; None on a GPU."""
 
     def memory(self) -> int:
-        """The largest size of an input in bytes; it leaves enough memory for methods and peers."""
+        """The largest input in bytes that leaves enough memory for methods and peers."""
 
     def once(self, call: Callable[[], object]) -> float:
         """Return the seconds of one call."""
 
     def settle(self) -> None:
-        """Wait until the previous call has completely ended."""
+        """Wait until the previous call has ended completely."""
 
     def whole(self, seconds: float, part: int, rows: int) -> float:
-        """Return a lower bound of the seconds for ``rows`` rows, given that ``part`` of these rows took ``seconds``."""
+        """Return a lower bound of the seconds for ``rows`` rows, given the seconds that ``part`` of these rows took."""
 
     def values(self, tensor: Any) -> Any:
         """Return a tensor as a user of this device would pass it: on a CPU a NumPy array, if NumPy has the dtype."""
@@ -80,7 +81,7 @@ class Device(Protocol):
 
 
 class Cpu:
-    """The processor of this machine; all calls use ``threads`` threads."""
+    """The processor of this machine, on which all calls use ``threads`` threads."""
 
     kind = "cpu"
     slice_rows = 256
@@ -157,7 +158,7 @@ class Cuda:
         self._torch.cuda.synchronize()
 
     def replay(self, call: Callable[[], object]) -> Callable[[], object]:
-        """Return a call that replays `call` from a CUDA graph: timing it measures only the kernels."""
+        """Return a call that replays `call` from a CUDA graph, so that only the kernels are timed."""
         call()  # compiles the kernels before the capture
         graph = self._torch.cuda.CUDAGraph()
         with self._torch.cuda.graph(graph):
@@ -170,7 +171,7 @@ class Cuda:
         return replayed
 
     def whole(self, seconds: float, part: int, rows: int) -> float:
-        # A part of the rows may leave most of the GPU idle, so all rows may take no longer than the part.
+        # Some of the rows may leave most of the GPU idle, so that all rows may take no longer.
         return seconds
 
     def values(self, tensor: Any) -> Any:
@@ -210,7 +211,7 @@ def take_turns(
     most: int = 20,
     settle: bool = False,
 ) -> dict[str, Timing]:
-    """Time warm calls alternately: each runs once per round, until ``seconds`` have passed or after ``most`` rounds.
+    """Time warm calls alternately, each once per round, until ``seconds`` have passed or ``most`` rounds are done.
 
     With ``settle``, each call first waits until the threads of the previous peer have stopped spinning.
     """

@@ -1,4 +1,4 @@
-"""The facts that belong to a timing: processor, cores, instruction sets, versions, commit, date.
+"""The facts recorded with a timing: processor, cores, instruction sets, versions, commit, date.
 
 Nothing here imports NumPy: ``pin`` must run before any library starts its threads.
 """
@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-# Instruction-set level of x86-64 -> the flags in /proc/cpuinfo that it needs in addition to those of lower levels.
+# For each instruction-set level of x86-64: the flags in /proc/cpuinfo that it requires in addition to lower levels.
 LEVEL_FLAGS = {
     "generic": (),
     "avx2": ("avx2", "fma", "f16c", "bmi2"),
@@ -33,7 +33,7 @@ def _cpuinfo(key: str) -> str:
 
 
 def cpu_name() -> str:
-    """Return the processor's name; on Linux with family and model, since virtual machines may give vague names."""
+    """Return the processor's name; on Linux with family and model, since virtual machines may report vague names."""
     name = _cpuinfo("model name") or platform.processor() or platform.machine()
     family, model = _cpuinfo("cpu family"), _cpuinfo("model")
     return f"{name} (family {family} model {model})" if family else name
@@ -41,7 +41,7 @@ def cpu_name() -> str:
 
 def levels() -> list[str]:
     """Return the instruction-set levels of this processor, lowest first."""
-    if "asimd" in _cpuinfo("Features").split():  # Linux on aarch64
+    if "asimd" in _cpuinfo("Features").split():  # the list that Linux has on aarch64
         return ["generic", "neon"]
     flags = set(_cpuinfo("flags").split())
     found = []
@@ -66,9 +66,8 @@ def cores_allowed() -> int:
 def pin(threads: int) -> list[int]:
     """Restrict this process and its children to ``threads`` processors, if possible one per physical core.
 
-    So no library can use more processors than this, however it interprets its settings, and two threads never share
-    the units of a core while another core is idle. Returns the processors; an empty list if the operating system has
-    no affinity.
+    Libraries then cannot use more processors, however they interpret their settings, and two threads never share a core
+    while another core is idle. Returns the processors; an empty list if the operating system has no affinity.
     """
     if not hasattr(os, "sched_setaffinity"):
         return []
@@ -95,17 +94,17 @@ def library_versions(libraries: tuple[str, ...]) -> dict[str, str]:
         try:
             found[name] = version(name)
         except PackageNotFoundError:
-            # In a copy that is not installed, tonari has no metadata; a peer that is not installed has no version.
+            # Without installation, as for tonari in a plain copy or for a missing peer, no version is known.
             continue
     return found
 
 
 def commit() -> str:
-    """Return the short commit of the code, with ``+`` if tracked files differ from it.
+    """Return the short name of the code's commit, with ``+`` if tracked files differ from the commit.
 
     Outside a git checkout, it is the value of TONARI_COMMIT, or ``unknown`` if that is not set.
     """
-    if "TONARI_COMMIT" in os.environ:  # the code is a copy without git; the caller names its commit
+    if "TONARI_COMMIT" in os.environ:  # a copy without git, whose commit the caller names
         return os.environ["TONARI_COMMIT"]
 
     def git(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -115,8 +114,7 @@ def commit() -> str:
         head = git("rev-parse", "--short", "HEAD")
         if head.returncode:
             return "unknown"
-        # Changed results do not count: the benchmarks write these files themselves, and they are not measured
-        # code.
+        # Changed files of results do not count: the benchmarks write them, and they are not measured code.
         changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!benchmarks/results").stdout
     except FileNotFoundError:
         return "unknown"

@@ -29,7 +29,7 @@ class Peak:
             torch.cuda.reset_peak_memory_stats(where)
             self._before = int(torch.cuda.memory_allocated(where))
             return
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # a function of glibc, which other C libraries lack
         if trim is not None:
             trim(0)
         try:

@@ -15,7 +15,7 @@ IMAGES = ROOT / "docs" / "images"
 MARKERS = "osD^vPX*<>"
 PANELS_IN_A_ROW = 3
 
-# Name of a curve -> its points (x, y).
+# the points (x, y) of a curve, by the name of the curve
 Curves = dict[str, list[tuple[float, float]]]
 
 
@@ -48,7 +48,10 @@ class Figure:
     table: str = ""
 
     def write(self, folder: Path) -> Path | None:
-        """Draw the figure into a file and return its path; or print the table, or draw nothing, and return None."""
+        """Draw the figure into a file, or print it if it is a table.
+
+        Return the path of the file, or None without one.
+        """
         if self.table:
             print(f"{self.heading}\n{self.table}")
             return None
@@ -75,8 +78,8 @@ def draw(path: Path, panels: Sequence[Panel], heading: str) -> bool:
 
     style: Any = {
         "font.size": 8,
-        "svg.fonttype": "none",  # texts are stored as text, not as shapes: files are smaller
-        "svg.hashsalt": "tonari",  # a fixed salt: equal rows give equal files
+        "svg.fonttype": "none",  # text is stored as text and not as shapes, which makes files smaller
+        "svg.hashsalt": "tonari",  # a fixed salt, so that equal rows give equal files
         "axes.grid": True,
         "grid.linewidth": 0.3,
         "lines.linewidth": 1,
@@ -87,7 +90,7 @@ def draw(path: Path, panels: Sequence[Panel], heading: str) -> bool:
     across = min(len(panels), PANELS_IN_A_ROW)
     down = -(-len(panels) // across)
     with plt.rc_context(style):
-        width = 3.3 * across if across > 1 else 3.4  # as wide as a page on a phone
+        width = 3.3 * across if across > 1 else 3.4  # the width of a page on a phone
         figure, grid = plt.subplots(down, across, figsize=(width, 2.7 * down + 0.4), squeeze=False)
         for axes, panel in zip(grid.flat, panels, strict=False):
             for marker, (series, places) in zip(MARKERS * 3, panel.curves.items(), strict=False):
@@ -98,7 +101,7 @@ def draw(path: Path, panels: Sequence[Panel], heading: str) -> bool:
             axes.set(title=panel.title, xlabel=panel.x, ylabel=panel.y)
             if panel.log_x:
                 axes.set_xscale("log", base=panel.base)
-                axes.xaxis.set_minor_formatter(NullFormatter())  # the labels of minor ticks would overlap
+                axes.xaxis.set_minor_formatter(NullFormatter())  # labels of minor ticks would overlap
             if panel.log_y:
                 axes.set_yscale("log")
                 axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
@@ -122,7 +125,7 @@ def draw(path: Path, panels: Sequence[Panel], heading: str) -> bool:
 
 
 def _wrap(title: Any, figure: Any) -> None:
-    """Break the lines of a heading at spaces where they are wider than the figure; make the figure higher."""
+    """Break the lines of a heading that are wider than the figure, and make the figure higher."""
     lines = title.get_text().split("\n")
     for letters in range(max(map(len, lines)), 0, -1):
         parts = [part for line in lines for part in textwrap.wrap(line, letters, break_long_words=False)]
@@ -133,7 +136,7 @@ def _wrap(title: Any, figure: Any) -> None:
 
 
 def _hides_lines(axes: Any) -> bool:
-    """Whether the legend of the axes covers a part of a curve."""
+    """Whether the legend of the axes hides a part of a curve."""
     legend = axes.get_legend()
     if legend is None:
         return False

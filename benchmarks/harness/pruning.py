@@ -27,7 +27,7 @@ from .report.results import Missing, Results, Where
 from .report.table import Table, render, shown
 from .rows import RESULTS, Row
 
-# A function that selects, from all rows of a results file, the rows from which a table in the library is learnt.
+# A function that selects, from all rows of a results file, those from which a table in the library is learnt.
 Learner = Callable[[Iterable[Row]], list[Row]]
 Files = dict[str, list[Row]]
 
@@ -46,7 +46,7 @@ class _Watched(Results):
 
 
 class _Made:
-    """Makes all tables, figures and learnt entries from rows, and finds the rows that they are made from."""
+    """Makes all tables, figures and learnt entries from rows, and determines which rows they are made from."""
 
     def __init__(
         self, tables: Mapping[str, Table], history: History, suites: Sequence[Suite], learners: Mapping[str, Learner]
@@ -76,14 +76,17 @@ class _Made:
 
 
 def of_table(table: Table, results: Results, history: History) -> list[Row]:
-    """Return rows that suffice to make a table: the rows that its cells show, or else all rows that it looked up."""
+    """Return rows that suffice to make a table.
+
+    These are the rows that its cells show or, if they do not suffice, all rows that it looked up.
+    """
     watched = _Watched(results.rows)
     cells = {id(row) for row in shown(table, watched)}
     found = {id(row) for row in watched.found}
     alone = Results([row for row in results.rows if id(row) in cells])
     try:
         same = render(table, alone, history) == render(table, results, history)
-    except Missing:  # a cell may need a second row to exist that it does not show
+    except Missing:  # a cell may need a second row to exist without showing it
         same = False
     return [row for row in results.rows if id(row) in (cells if same else found)]
 

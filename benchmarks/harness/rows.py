@@ -59,7 +59,7 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
-COMPARED = "compare"  # value of the column stage for comparisons of two commits
+COMPARED = "compare"  # value of the column ``stage`` for comparisons of two commits
 
 # Column -> the type of its values.
 COLUMNS: dict[str, type] = {
@@ -117,10 +117,10 @@ Row = dict[str, Any]
 _RUN, _CASE = "#run", "#case"
 _OF_RUN = ("commit", "suite", "device", "machine", "gpus", "isa", "threads", "versions")
 _OF_CASE = ("date", "case")
-# Columns that are written with every row, even if all rows of a case have the same value.
+# Columns that are written with every row, even if they have the same value in all rows of a case.
 _OWN = ("who", "seconds_median", "seconds_min", "seconds_max")
 
-_Cells = dict[str, str]  # column, or column.entry -> its text in the file; without empty texts
+_Cells = dict[str, str]  # the texts of a row's cells, by column or column.entry; empty texts are left out
 
 
 def read(path: Path) -> list[Row]:
@@ -172,7 +172,7 @@ def _write_block(writer: Any, block: Sequence[_Cells]) -> None:
 
 
 def keep(path: Path, kept: Sequence[bool]) -> None:
-    """Keep the rows of a results file whose flag in `kept` is True, with their text unchanged, and drop the others.
+    """Keep the rows of a results file with True in `kept`, without changing their text, and drop the others.
 
     Raises
     ------
@@ -182,7 +182,7 @@ def keep(path: Path, kept: Sequence[bool]) -> None:
     texts = path.read_text().splitlines(keepends=True)  # rows contain no line breaks
     rows = [number for number, cells in _lines(path) if cells]
     staying = dict(zip(rows, kept, strict=True))
-    run: list[str] = []  # the #run record to be written before the next kept row
+    run: list[str] = []  # the last #run record, which is written before the next row that is kept
     case: list[str] = []
     written = []
     for number, text in enumerate(texts, 1):
@@ -199,7 +199,7 @@ def keep(path: Path, kept: Sequence[bool]) -> None:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, _Cells]]:
-    """Yield the line number and the cells of each line of a file; a line that is not a row has no cells."""
+    """Yield the line number and the cells of each line of a file; for a line that is not a row, no cells."""
     with path.open(newline="") as file:
         run: _Cells = {}
         case: _Cells = {}
@@ -247,7 +247,7 @@ def _groups(lines: Iterable[_Cells], names: Sequence[str]) -> Iterator[tuple[_Ce
 
 
 def _ordered(names: Iterable[str]) -> list[str]:
-    """Sort names of cells by the order of the columns, and entries of a column alphabetically."""
+    """Sort names of cells in the order of the columns; entries of the same column are sorted alphabetically."""
     columns = list(COLUMNS)
     return sorted(names, key=lambda name: (columns.index(name.partition(".")[0]), name.split(".")))
 
@@ -268,7 +268,7 @@ def _parsed(path: Path, number: int, cells: _Cells) -> Row:
 
 
 def _put(into: Any, entry: Sequence[str], text: str) -> None:
-    """Store the value of `text` in nested dictionaries, at the path `entry`."""
+    """Store the value of `text` in nested dictionaries, under the path `entry`."""
     if not isinstance(into, dict):
         raise ValueError("an entry of what is no object")
     if len(entry) > 1:
@@ -321,7 +321,7 @@ def _line(row: Mapping[str, Any]) -> _Cells:
 
 
 def _entries(name: str, value: Any) -> _Cells:
-    """Return the cells that store a value under a name: one cell, or for a dictionary the cells of all its entries."""
+    """Return the cells that store a value under a name: one cell or, for a dictionary, the cells of all its entries."""
     if isinstance(value, Mapping) and value and not any("." in key for key in value):
         return {path: text for key, inner in value.items() for path, text in _entries(f"{name}.{key}", inner).items()}
     if isinstance(value, str) and value.isprintable() and _entry_value(value) is value and value:
@@ -344,7 +344,7 @@ def _text(name: str, kind: type, value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return the value of an entry, with a float rounded to six digits; floats inside lists or dictionaries are not."""
+    """Return an entry's value: a float is rounded to six digits, but not floats inside lists or dictionaries."""
     if hasattr(value, "item"):
         value = value.item()
     return float(f"{value:.6g}") if isinstance(value, float) else value
@@ -354,7 +354,7 @@ def _plain(value: Any) -> Any:
 
 
 def newest(rows: Iterable[Row], *by: str) -> list[Row]:
-    """Group rows by the columns `by`; return the rows of each group's last run, which has one date and one machine."""
+    """Group rows by the columns `by`; return, for each group, the rows of its last run (one date and one machine)."""
     found = list(rows)
     last: dict[tuple[Any, ...], tuple[str, str]] = {}
     for row in found:
@@ -364,7 +364,7 @@ def newest(rows: Iterable[Row], *by: str) -> list[Row]:
 
 
 def merged(*parts: Row) -> Row:
-    """Merge several dictionaries of columns into one; later ones take precedence, and all their extras are merged."""
+    """Merge several dictionaries of columns into one; later values win, but the entries of all extras are kept."""
     whole: Row = {}
     for part in parts:
         whole |= part | {"extras": whole.get("extras", {}) | part.get("extras", {})}
@@ -372,7 +372,7 @@ def merged(*parts: Row) -> Row:
 
 
 def spread(row: Mapping[str, Any]) -> float:
-    """Return the difference of the slowest and the fastest round, divided by the median."""
+    """Return the seconds of the slowest round minus those of the fastest, divided by the median."""
     return float((row["seconds_max"] - row["seconds_min"]) / row["seconds_median"])
 
 
@@ -382,7 +382,7 @@ def settings(given: Mapping[str, Any]) -> str:
 
 
 def verdict(row: Mapping[str, Any]) -> str:
-    """Return the verdict of a row on its bar; empty without a bar."""
+    """Return the verdict of a row on its bar as text; "" without a bar."""
     if not row.get("bar_on"):
         return ""
     judged = {True: "met", False: "MISSED", None: "not judged"}[row.get("passed")]

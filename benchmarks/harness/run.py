@@ -17,7 +17,7 @@ from .device import Device, Timing, take_turns
 from .proof import WrongAnswer
 from .proof.neighbors import PROVED_ROWS, Proof
 
-# A call of more than LONG seconds is timed only three times, a call of more than VERY_LONG seconds only once.
+# A call that takes more than LONG seconds is timed only three times, and more than VERY_LONG seconds only once.
 LONG, VERY_LONG = 1.0, 20.0
 # Number of threads for which the bars on CPUs were set.
 BAR_THREADS = 2
@@ -25,7 +25,7 @@ NOTE_LENGTH = 300
 
 
 class Poisoned(RuntimeError):
-    """The CUDA context is unusable: nothing more can be measured in this process."""
+    """The CUDA context is broken, so nothing more can be measured in this process."""
 
 
 def say(message: str) -> None:
@@ -146,7 +146,7 @@ class Run:
     # --- data that cases share ---
 
     def keep(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Return the data with this key; if they are not stored, make them, and store them instead of earlier data."""
+        """Return the data with this key; if they are not stored, make them, and store them in place of earlier data."""
         if key not in self.kept:
             self.kept.clear()
             self.free()
@@ -154,13 +154,13 @@ class Run:
         return self.kept[key]
 
     def also(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Return a fact about the stored data; `make` computes it once, and it is stored and dropped with the data."""
+        """Return a fact about the stored data; `make` computes it once, and it is dropped together with the data."""
         if key not in self.kept:
             self.kept[key] = make()
         return self.kept[key]
 
     def free(self) -> None:
-        """Release the device memory that torch has cached, since peers have their own allocators."""
+        """Release the device memory that torch has cached, since peers have allocators of their own."""
         if self.where.startswith("cuda"):
             import torch
 
@@ -173,7 +173,7 @@ class Run:
         return any(fnmatch.fnmatch(name, pattern) for pattern in self.who)
 
     def judges(self, bar: Bar, isa: str | None = None) -> bool:
-        """Whether to judge a bar: only at full size, with the machine, instruction set and threads that it is for."""
+        """Whether to judge a bar: only at full size, on the machine, instruction set and threads that it is for."""
         home = bar.home in self.shared["machine"] and bar.isa in ("", isa or self.shared["isa"])
         return self.scale == 1 and home and self.threads in (None, BAR_THREADS)
 
@@ -197,7 +197,7 @@ class Run:
             say(rows.line(row))
 
     def guarded(self, case: Case, who: str, work: Callable[[], None]) -> None:
-        """Run `work`; if it fails, write a row with the error, so that the run continues."""
+        """Run `work`; if it fails, write a row with the error, and let the run continue."""
         try:
             work()
         except Exception as error:
@@ -223,12 +223,12 @@ def note_of(error: Exception) -> str:
 
 
 def out_of_memory(error: Exception) -> bool:
-    """Whether an error is Python's or torch's error for too little memory; does not import torch."""
+    """Whether an error is Python's or torch's error for lack of memory; torch is not imported for this."""
     return isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
 
 
 def seconds_of(timing: Timing) -> rows.Row:
-    """Return a timing as the columns of results with seconds and repeats."""
+    """Return a timing as the columns of results for seconds and repeats."""
     return {
         "repeats": timing.repeats,
         "seconds_median": timing.median,

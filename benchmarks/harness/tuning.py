@@ -1,4 +1,4 @@
-"""Measure the tuned constants of a package (a room) again: ``python -m benchmarks tune ROOM``.
+"""Measure the tuned constants of a package (also called a room) again: ``python -m benchmarks tune ROOM``.
 
 A room's ``tuning.py`` has constants in groups between empty lines. A group begins with a comment that names the
 measurement by which it was chosen,
@@ -38,7 +38,7 @@ from .run import Run, note_of, say
 
 CASE = re.compile(r"Case: (?P<suite>\w+) (?P<cases>.+?) on (?P<device>cpu|cuda)\. Chosen on: (?P<machines>.+)\.")
 VALUES = re.compile(r"(?P<meaning>.*?) ?(?P<values>\[.*\])?")
-# A value is better if three quarters of the rounds are faster by more than this share of the present time.
+# A value is better if it is faster by more than this share of the present time in three quarters of the rounds.
 TOLERANCE = 0.03
 
 Load = Callable[[str], Suite]
@@ -101,7 +101,7 @@ def _name_of(node: ast.stmt) -> str | None:
 
 
 def _above(lines: Sequence[str], comments: dict[int, str], line: int) -> str:
-    """Return the first line of the comment block directly above a line; empty if there is none."""
+    """Return the first line of the comment block directly above a line; "" without a comment."""
     first = line
     while lines[first - 2].startswith("#"):
         first -= 1
@@ -121,7 +121,7 @@ def _group(said: str, name: str) -> dict[str, Any]:
 def _meaning(comment: str) -> dict[str, Any]:
     parts = VALUES.fullmatch(comment)
     assert parts is not None
-    values = eval(parts["values"], {"__builtins__": {}}) if parts["values"] else ()  # the repository's own source
+    values = eval(parts["values"], {"__builtins__": {}}) if parts["values"] else ()  # the source in this repository
     return {"meaning": parts["meaning"], "values": tuple(values)}
 
 
@@ -129,7 +129,7 @@ def _meaning(comment: str) -> dict[str, Any]:
 
 
 def forget() -> None:
-    """Empty every cache of tonari, because plans depend on the earlier values."""
+    """Empty every cache of tonari, because cached plans depend on earlier values."""
     empty_caches()
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] == "tonari":
@@ -140,7 +140,7 @@ def forget() -> None:
 
 @dataclass(frozen=True)
 class Tried:
-    """The timings of one case with one value, and with the present value in the same rounds."""
+    """The timings of one case with a tried value, and with the present value in the same rounds."""
 
     value: Any
     rounds: Verdict
@@ -148,12 +148,12 @@ class Tried:
 
     @property
     def better(self) -> bool:
-        """Whether three quarters of the rounds are faster with this value by more than the tolerance."""
+        """Whether the tried value is faster by more than the tolerance in three quarters of the rounds."""
         return self.rounds.ratio < 1 - TOLERANCE and self.rounds.quartiles[1] < 1 - TOLERANCE
 
 
 def measure(tuning: ModuleType, entry: Entry, run: Run, suite: Suite, case: Case, rounds: int) -> list[Tried]:
-    """Time a case with each value alternately, the present value first; afterwards, set the present value again."""
+    """Time a case with each value alternately, the present value first; afterwards restore the present value."""
     assert suite.workload is not None
     present = getattr(tuning, entry.name)
     values = [present, *(value for value in entry.values if value != present)]
@@ -170,7 +170,7 @@ def measure(tuning: ModuleType, entry: Entry, run: Run, suite: Suite, case: Case
             for at in range(len(values)) if turn % 2 else reversed(range(len(values))):
                 setattr(tuning, entry.name, values[at])
                 forget()
-                once = run.time_once(calls[at])  # untimed if the call is short: it fills the caches for the timed calls
+                once = run.time_once(calls[at])  # short calls: an untimed call first fills the caches
                 if not turn:
                     loops = max(loops, round(LEAST_SECONDS / max(once, 1e-9)))
                 seconds[at].append(once if once > 1 else _repeated(run, calls[at], loops))
@@ -237,7 +237,7 @@ def tune(options: argparse.Namespace, load: Load, open_run: Open) -> int:
 
 
 def refusal(entry: Entry, device: str) -> str:
-    """Return the reason why a constant cannot be measured here; empty if it can."""
+    """Return the reason why a constant cannot be measured here; "" if it can."""
     if not entry.cases:
         return "no case measures it"
     if entry.device != device:
@@ -249,7 +249,7 @@ def refusal(entry: Entry, device: str) -> str:
 def _report(
     tuning: ModuleType, entry: Entry, run: Run, suite: Suite, name: str, options: argparse.Namespace
 ) -> list[str]:
-    """Measure a constant on a case and print the timings; return a sentence about it if another value is faster."""
+    """Measure a constant on a case and print the timings; return a sentence if another value is faster."""
     (case,) = (case for case in suite.cases if (case.name, case.device) == (name, entry.device))
     sized = case.scaled(options.scale)
     found = measure(tuning, entry, run, suite, sized, options.repeats)
@@ -257,7 +257,8 @@ def _report(
     best = min(found, key=lambda one: float(np.median(one.rounds.ours)))
     if not best.better:
         return []
-    # A value may appear better because other processes slowed the present value's rounds, so it is measured again.
+    # Another value may seem better only because other processes slowed the rounds of the present value, so it is
+    # measured again.
     *_, again = measure(tuning, replace(entry, values=(best.value,)), run, suite, sized, options.repeats)
     if not again.better:
         print(f"  {best.value!r} took {again.rounds.ratio:.3f} of the time when measured again: no change", flush=True)

@@ -22,7 +22,7 @@ from ..suites.select.measure import LIBRARIES, call_of, columns, measure, tried
 
 @dataclass(frozen=True)
 class Point:
-    """The measurement for one point of a figure: the seconds of a selection or, if ``counted``, its counters."""
+    """The measurement of one point of a figure: the seconds of a selection or, if ``counted``, its counters."""
 
     figure: str
     series: str
@@ -90,7 +90,7 @@ class Paper:
         return device in self.rare.get(figure, ())
 
     def drawn(self, rows: Sequence[Row]) -> Iterator[Figure]:
-        """Return the figures and tables for which rows exist, separately for each device."""
+        """Return the figures and tables for which rows exist, for each device separately."""
         for figure in self.figures:
             for device in ("cpu", "cuda"):
                 own = newest_of(rows, self.name, figure, device)
@@ -109,7 +109,7 @@ class Paper:
 def sweep(run: Run, paper: Paper, case: Case) -> None:
     """Measure the points of a case's figure one after another, and write a row for each."""
     kind = run.device.kind
-    # Rare figures need larger arrays, which are not made for the other figures.
+    # rare figures need larger arrays, which are not made for the other figures
     points = [
         point for point in paper.points(run) if point.k <= point.n and paper.is_rare(point.figure, kind) == case.rare
     ]
@@ -126,7 +126,7 @@ def sweep(run: Run, paper: Paper, case: Case) -> None:
 
 
 class _Source:
-    """Makes the tensors of a sweep: all random tensors are views of one array, all real ones parts of one matrix."""
+    """Makes the tensors of a sweep: random tensors are views of one array, real ones parts of one matrix."""
 
     def __init__(self, run: Run, points: Sequence[Point]) -> None:
         self.device = run.device.kind
@@ -178,12 +178,12 @@ def _measured(run: Run, paper: Paper, point: Point, source: _Source) -> Row:
 
 
 def newest_of(rows: Iterable[Row], suite: str, figure: str, device: str) -> list[Row]:
-    """Return the rows of one figure from the newest run on a kind of device that measured a point of the figure."""
+    """Return the rows of one figure from the newest run, on a kind of device, that measured a point of this figure."""
     found = [row for row in rows if (row["suite"], row["figure"], row["device"]) == (suite, figure, device)]
     measured = [row for row in found if row["seconds_median"] is not None or row["extras"].get("counters")]
     if not measured:
         return []
-    # Runs of the same minute on two machines are distinguished by the machine.
+    # the machine distinguishes runs of the same minute
     last = max(measured, key=lambda row: row["date"])
     return [row for row in found if (row["date"], row["machine"]) == (last["date"], last["machine"])]
 
@@ -196,7 +196,7 @@ def ready(row: Row) -> Row:
 
 
 def curves(rows: Iterable[Row], x: str, y: Callable[[Row], float | None]) -> Curves:
-    """Return each series as a curve of points (column `x`, y); points without a measurement are left out."""
+    """Return a curve of points (column `x`, y) for each series; points without a measurement are left out."""
     found: Curves = {}
     for row in rows:
         height = y(row)
@@ -212,7 +212,10 @@ def seconds(row: Row) -> float | None:
 
 
 def improvements(found: Curves, base: str) -> Curves:
-    """Return each other series as the seconds of ``base`` divided by its own, where both were measured."""
+    """Return, for each other series, the seconds of ``base`` divided by its own.
+
+    Points at which one of the two was not measured are left out.
+    """
     reference = dict(found.get(base, []))
     return {
         series: [(x, reference[x] / y) for x, y in places if x in reference]

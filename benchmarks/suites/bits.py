@@ -1,7 +1,7 @@
 """Searches among rows of bits, compared with FAISS's IndexBinaryFlat.
 
 The time is that of one call of `tonari.search`, from arrays to answer; the peer's time includes building its index.
-Both run in this process, alternately. The answer is proved first: a sample of rows bit for bit against
+Both run in this process, alternately. The answer is verified first: a sample of rows bit for bit against
 ``tonari.metrics.reference``, and for hamming all distances against the peer's, which are whole numbers.
 
 On a GPU, the time is from tensors on the device to neighbours on the device. The bar of a case there is a tenth of the
@@ -39,7 +39,7 @@ def data_of(run: Run, case: Case) -> tuple[Rows, Rows]:
 
 
 def searched(run: Run, case: Case) -> tuple[Rows, Rows]:
-    """Move points and queries to the GPU, if the search runs there."""
+    """Copy points and queries to the GPU, if the search runs there."""
     rows = data_of(run, case)
     if case.device == "cpu":
         return rows
@@ -61,7 +61,7 @@ def on_host(answer: Any) -> tuple[Rows, Rows]:
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """Return the call of a case that a comparison of two versions times."""
+    """Return a function that runs a case once; comparisons of two versions time it."""
     points, queries = searched(run, case)
     return lambda: run.tonari.search(queries, points, case.k, metric=case.metric, **run.options())
 
@@ -81,7 +81,7 @@ class Turn:
 
 
 def faiss_search(run: Run, case: Case) -> Callable[[], Any]:
-    """Return the call that searches a case with FAISS."""
+    """Return a call that searches a case with FAISS."""
     import faiss
 
     points, queries = data_of(run, case)
@@ -97,7 +97,7 @@ def faiss_search(run: Run, case: Case) -> Callable[[], Any]:
 
 
 def compare(run: Run, case: Case) -> None:
-    """Prove a search, time it and the peer, and judge its bars."""
+    """Verify a search, time tonari and the peer, and compare the speed-up with the required one."""
     from tonari.metrics import reference
 
     points, queries = data_of(run, case)

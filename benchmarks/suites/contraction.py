@@ -21,7 +21,7 @@ from ..harness.run import Run
 WIDTHS = (8, 16, 32, 64, 96, 128, 256)
 PILOTS = 200
 K = 10
-LEFT = "left"  # name of the entry of extras with the shares of survivors, one for each number of columns
+LEFT = "left"  # name of the entry of extras with the share of survivors for each number of columns
 _KINDS = {"SIFT": "sift", "filter responses": "gist", "topics": "topics", "Gaussian": "gaussian"}
 
 
@@ -49,7 +49,8 @@ def survivors(run: Run, case: Case) -> None:
         form.contracted(points, -(-n // 2048), columns).screened_rows(points, 1, rows)
         squares = np.einsum("ij,ij->i", rows, rows)
         lower = squares[pilots, None] + squares - 2 * rows[pilots] @ rows.T
-        # A margin is needed: the k-th value was rounded to float32, and sums are added in a different order here.
+        # The margin allows for the rounding of the k-th value to float32, and for sums that are added in another order
+        # here.
         within = np.count_nonzero(lower <= kth * (1 + 1e-6) + 1e-9 * squares, axis=1)
         if within.min() < case.k:
             raise WrongAnswer(f"{columns} columns leave {within.min()} points, fewer than the {case.k} neighbours")

@@ -1,7 +1,7 @@
-"""Exact search on the CPU, compared with FAISS and scikit-learn: answers are proved, then timed.
+"""Exact search on the CPU, compared with FAISS and scikit-learn: answers are verified, then timed.
 
-A case is timed only after its answer is proved: the shape and order of every row, a sample of rows bit for bit against
-``tonari.metrics.reference.brute``, and every row against each peer, within the rounding of the peer's float32
+A case is timed only after its answer is verified: the shape and order of every row, a sample of rows bit for bit
+against ``tonari.metrics.reference.brute``, and every row against each peer, within the rounding of the peer's float32
 arithmetic. Then tonari and the peers are timed alternately: one warm-up each, then rounds, whose median counts.
 
 The public functions are timed, from arrays to answer, with the time of building the peer's index. If the case is
@@ -28,7 +28,7 @@ import numpy as np
 from ..harness import ceilings
 from ..harness.case import Bar, Case, Suite
 from ..harness.contest import Contestant, Theirs, Timed, race, start_peers
-from ..harness.datasets import gist, hard, made_up, photographs
+from ..harness.datasets import gist, hard, made_up, photographs, synthesized
 from ..harness.datasets.data import Data, split
 from ..harness.peers.cpu import fastest_blas_core
 from ..harness.proof import check_rows, neighbors, own_places
@@ -36,8 +36,8 @@ from ..harness.run import Run, say, seconds_of
 from . import growth
 
 EUCLIDEAN = "tonari euclidean"
-ALL_COLUMNS = "tonari all columns"  # tonari's search of a case without contraction
-IN_MEMORY = "tonari in memory"  # tonari's search of a case with the rows in memory, without codes
+ALL_COLUMNS = "tonari all columns"  # name of the contestant that searches a case without contraction
+IN_MEMORY = "tonari in memory"  # name of the contestant that has the rows in memory, without codes
 OURS = (EUCLIDEAN, ALL_COLUMNS, IN_MEMORY)
 MAKERS: dict[str, Callable[[Case], Data]] = {
     "sift": lambda case: photographs.sift_photo(case.n, case.dtype, m=case.queries),
@@ -45,12 +45,15 @@ MAKERS: dict[str, Callable[[Case], Data]] = {
     "clustered": lambda case: made_up.clustered(case.n, case.queries, case.d),
     "half zeros": lambda case: made_up.half_zeros(case.n, case.queries, case.d),
     "gist": lambda case: split(gist.gist(case.n + case.queries, "cpu", seed=0).numpy(), case.n),
+    "synthesized": lambda case: synthesized.whole_rows(case.n, case.queries, case.d, case.dtype),
     "topics": lambda case: Data(hard.make("topics", case.n, 0, case.d, "cpu").points.numpy(), None),
 }
 
 
 class Ours:
-    """Calls tonari on one case; ``metric`` replaces the case's metric, ``whole`` screens all columns.
+    """Calls tonari on one case.
+
+    ``metric`` replaces the case's metric, and ``whole`` means that all columns are screened.
 
     If the parameters of the case have ``codes``, the rows are in a file and the index holds their codes, except with
     ``in_memory``.
@@ -114,13 +117,13 @@ def load(run: Run, case: Case) -> Data:
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """Return a call that makes all calls of a case, for a comparison of two versions."""
+    """Return a function that makes all timed calls of a case once, for a comparison of two versions."""
     calls = Ours(run, case, load(run, case)).calls()
     return lambda: [call() for call in calls][-1]
 
 
 def prove(found: Timed, case: Case, data: Data, metric: str) -> int:
-    """Prove an answer of tonari; return the number of rows that were compared with the reference."""
+    """Verify an answer of tonari; return the number of rows that were compared with the reference."""
     from tonari.metrics import reference
 
     queries = data.points if data.queries is None else data.queries
@@ -141,7 +144,7 @@ def agreement(ours: Timed, theirs: Timed, case: Case, data: Data) -> float:
 
 
 def search(run: Run, case: Case) -> None:
-    """Prove and time a case; write a row of tonari for each bar, and a row for each peer."""
+    """Verify and time a case; write a row of tonari for each bar, and a row of each peer."""
     data = load(run, case)
     ours = Ours(run, case, data)
     say(f"{case.name}: proving")
@@ -191,7 +194,7 @@ def search(run: Run, case: Case) -> None:
 
 
 def compared(case: Case) -> tuple[str, str]:
-    """Return the metric and the dtype that the screen works with, after the metric's transformation of the rows."""
+    """Return the metric and the dtype that the screen gets, after the metric's transformation of the rows."""
     from tonari.metrics.changes.change import change_of
 
     change = change_of(case.metric)
@@ -214,7 +217,10 @@ def verdicts(run: Run, case: Case, measured: dict[str, float], isa: str) -> list
 
 
 def against_ceiling(run: Run, plan: Any, data: Data, seconds: float) -> dict[str, Any]:
-    """Return extras: the operations per second for all pairs, the ceiling's name, and the fraction that is reached."""
+    """Return extras about the speed.
+
+    These are the operations per second for all pairs, the name of the ceiling, and the fraction of the ceiling reached.
+    """
     rate = 2.0 * plan.m * plan.n * plan.d / seconds
     ceiling, name = ceiling_of(plan, data, run.threads or 1)
     return {
@@ -242,20 +248,20 @@ FAISS = ("faiss",)
 
 
 def _bars(amx: float, avx512: float, avx2: float, on: str = "times faster") -> tuple[Bar, ...]:
-    """Return a bar on the speed-up for each instruction set; ``on`` names the rival if it is not the fastest peer."""
+    """Return a bar on the speed-up for each instruction set; ``on`` names the rival, by default the fastest peer."""
     levels = {"amx": amx, "avx512": avx512, "avx2": avx2}
     return tuple(Bar(on, bound, home="", isa=isa) for isa, bound in levels.items())
 
 
 def _contracted(levels: tuple[Bar, ...], times: float) -> dict[str, Any]:
-    """Return the peers and bars of a contracted search: `levels`, and the speed-up over the search in all columns."""
+    """Return the peers and bars of a contracted search: `levels`, and its speed-up over the search in all columns."""
     return {"peers": (*FAISS, ALL_COLUMNS), "bars": (*levels, *_bars(times, times, times, on=ALL_COLUMNS))}
 
 
 def _on_disk(name: str, m: int, **changes: Any) -> Case:
     """Return a case with the points in a file and their codes in memory; its rivals have the points in memory."""
-    shape: dict[str, Any] = {"n": 99_000, "m": m, "data": "sift", "parameters": {"codes": "int8"}}
-    return _case(name, prepared=True, peers=(*FAISS, IN_MEMORY), bars=_bars(1, 1, 1), **shape | changes)
+    shape: dict[str, Any] = {"n": 99_000, "m": m, "data": "sift", "parameters": {"codes": "int8"}, "prepared": True}
+    return _case(name, **shape | {"peers": (*FAISS, IN_MEMORY), "bars": _bars(1, 1, 1)} | changes)
 
 
 def _case(name: str, *, bars: tuple[Bar, ...], against: tuple[str, ...] = FAISS, **changes: Any) -> Case:
@@ -285,14 +291,14 @@ SUITE = Suite(
         _case("search-gauss-k10", bars=_bars(20, 3, 2)),
         _case("search-gauss-k100", k=100, bars=_bars(15, 3, 2)),
         _case("search-gauss-k1000", k=1000, bars=_bars(8, 2.5, 2)),
-        # k is n / 4 or n / 15, so sorting takes most of the time.
+        # with k of n / 4 or n / 15, sorting takes most of the time
         _case("search-gauss-k2000", n=30_000, m=500, k=2000, bars=_bars(1.8, 1.8, 1.8)),
         _case("search-gauss-k7500", n=30_000, m=100, k=7500, bars=_bars(1.8, 1.8, 1.8)),
         _case("search-gauss-768-k5000", n=10_000, m=100, d=768, k=5000, bars=_bars(1.8, 1.8, 1.8)),
         _case("search-clustered-784", d=784, data="clustered", **_contracted(_bars(25, 3, 2), 4), cost=120),
-        # In these data, half of all rows are zero, hence equal.
+        # half of the rows of these data are zero, hence equal
         _case("graph-half-zeros", n=50_000, m=50_000, data="half zeros", graph=True, bars=_bars(5, 5, 3)),
-        # Rows that vary in few directions, which are contracted (docs/exactness.md, "Contracted forms").
+        # these rows vary in few directions, and are contracted (docs/exactness.md, "Contracted forms")
         _gist("graph-gist-960", m=50_000, graph=True, **_contracted(_bars(25, 3, 2), 6.7), cost=300),
         _gist("search-gist-960", bars=_bars(25, 3, 2), cost=120),
         _one_query("one-query-gist-960", n=50_000, d=gist.WIDTH, data="gist", bars=_bars(1, 2, 1)),
@@ -302,6 +308,20 @@ SUITE = Suite(
         _case("one-query-1m", n=1_000_000, m=1, asked=32, prepared=True, bars=_bars(2, 1.2, 1)),
         _on_disk("rows-on-disk", 1000),
         _on_disk("one-query-on-disk", 1, asked=32),
+        *(
+            _on_disk(
+                f"{name}-on-disk-10m",
+                m,
+                n=10_000_000,
+                data="synthesized",
+                against=(IN_MEMORY,),
+                peers=(IN_MEMORY,),
+                bars=_bars(bar, bar, bar, on=IN_MEMORY),
+                cost=900,
+                **shape,
+            )
+            for name, m, bar, shape in (("rows", 1000, 0.5, {}), ("one-query", 1, 1, {"asked": 32}))
+        ),
         *(
             _case(
                 f"metric-{metric}",

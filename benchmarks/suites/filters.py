@@ -1,8 +1,8 @@
 """Searches with a mask and graphs of many small clouds, compared with calls and loops that a user could write instead.
 
 One call of a public function is timed, from arrays to answer. "gather" copies the allowed points and searches the copy,
-"unfiltered" searches all points; the bar refers to the faster of the two. The answer is proved first: a sample of rows
-bit for bit against ``tonari.metrics.reference`` among the allowed points. Peers get only the first clouds; their
+"unfiltered" searches all points; the bar refers to the faster of the two. The answer is verified first: a sample of
+rows bit for bit against ``tonari.metrics.reference`` among the allowed points. Peers get only the first clouds; their
 seconds are scaled, as ``rows_timed`` shows. On a GPU, points and queries are tensors on the device, and the mask is in
 host memory, or on the device if the case says so. "index" is a third call there, which copies the allowed points by
 torch's ``points[mask]``; the bar refers to the fastest of the three.
@@ -48,7 +48,7 @@ def data_of(run: Run, case: Case) -> tuple[Rows, Rows, Rows]:
 
 
 def searched(run: Run, case: Case) -> tuple[Rows, Rows, Rows]:
-    """Move points and queries to the GPU, if the search runs there."""
+    """Copy points and queries to the GPU, if the search runs there."""
     points, queries, rule = data_of(run, case)
     if case.device == "cpu":
         return points, queries, rule
@@ -72,7 +72,7 @@ def on_host(answer: Any) -> Any:
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """Return the call of a case that a comparison of two versions times."""
+    """Return a function that runs a case once; comparisons of two versions time it."""
     points, queries, rule = searched(run, case)
     tonari, options = run.tonari, {"metric": case.metric} | run.options()
     if case.graph:
@@ -101,7 +101,7 @@ def prove(case: Case, answer: Any, points: Rows, queries: Rows, rule: Rows) -> i
 
 
 def compare(run: Run, case: Case) -> None:
-    """Prove a search with a mask, time it and the alternatives, and judge its bars."""
+    """Verify a search with a mask, time it and the alternatives, and check the required speed-ups."""
     call = workload(run, case)
     proved = prove(case, on_host(call()), *data_of(run, case))
     points, queries, rule = searched(run, case)
@@ -131,7 +131,7 @@ def compare(run: Run, case: Case) -> None:
 
 
 def _rows_at(points: Any, mask: Any) -> Any:
-    """Return the allowed rows of a tensor; their row numbers are computed on the mask's device."""
+    """Return the allowed rows of a tensor; their row numbers are computed on the device of the mask."""
     import torch
 
     if torch.is_tensor(mask):
@@ -140,7 +140,7 @@ def _rows_at(points: Any, mask: Any) -> Any:
 
 
 def compare_clouds(run: Run, case: Case) -> None:
-    """Prove a graph of many clouds, time it and the peers' loops, and judge its bars."""
+    """Verify a graph of many clouds, time it and the peers' loops over clouds, and check the required speed-ups."""
     points, _, rule = data_of(run, case)
     call = workload(run, case)
     proved = prove(case, call(), points, points, rule)
@@ -155,7 +155,7 @@ def compare_clouds(run: Run, case: Case) -> None:
 
 
 def _time_loop(run: Run, case: Case, name: str, points: Rows) -> tuple[dict[str, Any], float]:
-    """Time a peer's loop over the first clouds; return its row, and the median seconds, scaled to all clouds."""
+    """Time a peer's loop over the first clouds; return its row, and its median seconds scaled to all clouds."""
     from scipy.spatial import cKDTree
     from sklearn.neighbors import NearestNeighbors
 

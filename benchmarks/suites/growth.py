@@ -26,7 +26,7 @@ NAMES = {
 
 
 def shapes(sizes: Sequence[int]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the name of each case, with the values of n for a device."""
+    """Yield the name of each case, with its number of points on a device."""
     for n in sizes:
         yield f"{CASE}{n}", {"n": n, "m": n, "d": 768, "k": 10, "data": "topics", "graph": True}
 

@@ -41,13 +41,13 @@ NAMES = {
     "tonari": "tonari",
 }
 MEASURED = 500  # number of queries whose true neighbours are computed
-# Name of the entry of extras with the mean weight of the i-th neighbour, for i = 1, 2, ...
+# Name of the entry of extras with the mean weights of the 1st, 2nd, ... neighbour.
 WEIGHTS = "weights"
 UMAP_NEIGHBORS = 15
 
 
 def rows_of(case: Case, value: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return points and queries, rounded to float32 once; `value` is the offset, or scales the clouds' centres."""
+    """Return points and queries, rounded once to float32; `value` is the offset, or scales the clouds' centres."""
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((case.n + case.m, case.d))
     if case.data == "offset":
@@ -149,7 +149,8 @@ def memory(run: Run, case: Case) -> None:
     """Measure the peak memory of searches for each memory limit, and record their planned memory."""
     rng = np.random.default_rng(0)
     points, queries = (rng.standard_normal((count, case.d), dtype=np.float32) for count in (case.n, case.m))
-    run.tonari.search(queries[:10], points[:1000], case.k, **run.options())  # a first search, which loads modules
+    # a first search, which loads modules, is not measured
+    run.tonari.search(queries[:10], points[:1000], case.k, **run.options())
     for limit in MEGABYTES:
         limited = {"memory": limit * 10**6, "method": "exact"}
         plan = run.tonari.plan(case.n, case.m, case.d, case.k, threads=run.threads, **limited)

@@ -1,7 +1,7 @@
 """All points within a radius on the CPU, compared with faiss, scikit-learn and SciPy's cKDTree.
 
 One call of a public function is timed, from arrays to answer; a peer's time includes building its index. The answer is
-proved first: a sample of rows bit for bit against ``tonari.metrics.radius_reference``, and the counts of each peer
+verified first: a sample of rows bit for bit against ``tonari.metrics.reference``, and the counts of each peer
 against ours, except for its rounding. A peer that would take longer than --peer-seconds gets only the first queries;
 the seconds of its call are scaled, as ``rows_timed`` shows. In a case of pairs, tonari finds each pair once, a peer
 twice.
@@ -23,7 +23,7 @@ from ..harness.proof import WrongAnswer
 from ..harness.run import Run, say, seconds_of
 
 PROVED_ROWS = 24
-AGREEING = 0.999  # least share of neighbours that the counts of a peer and of tonari must have in common
+AGREEING = 0.999  # minimum share of neighbours that the counts of a peer and of tonari must have in common
 _SAMPLED = 200  # number of queries in the sample that determines a radius
 Rows = Any
 
@@ -61,7 +61,7 @@ def data_of(run: Run, case: Case) -> tuple[Rows, Rows]:
 
 
 def radius_of(run: Run, case: Case, points: Rows, queries: Rows) -> float:
-    """Return the radius of a case: the parameter "radius", or the one with "mean" neighbours per query on average."""
+    """Return the radius of a case: its parameter "radius", or the one with "mean" neighbours per query on average."""
     if "radius" in case.parameters:
         return float(case.parameters["radius"])
     mean, some = case.parameters["mean"], queries[:: -(-len(queries) // _SAMPLED)]
@@ -81,7 +81,7 @@ def call_of(run: Run, case: Case, points: Rows, queries: Rows, radius: float) ->
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """Return the call of a case that a comparison of two versions times."""
+    """Return a function that runs a case once; comparisons of two versions time it."""
     points, queries = data_of(run, case)
     return call_of(run, case, points, queries, radius_of(run, case, points, queries))
 
@@ -96,7 +96,7 @@ def counts_of(case: Case, answer: Any) -> Any:
 def prove(case: Case, answer: Any, points: Rows, queries: Rows, radius: float) -> int:
     """Compare a sample of rows with the reference; return its size. Raise WrongAnswer if a bit differs."""
     from tonari.core.results.radius_neighbors import limits_for
-    from tonari.metrics.radius_reference import brute_within
+    from tonari.metrics.reference import brute_within
 
     verb, count = case.parameters["verb"], min(PROVED_ROWS, len(queries))
     rows = np.sort(np.random.default_rng(12345).choice(len(queries), count, replace=False))
@@ -120,7 +120,7 @@ def prove(case: Case, answer: Any, points: Rows, queries: Rows, radius: float) -
 
 
 def compare(run: Run, case: Case) -> None:
-    """Prove a case, time tonari and the peers, and judge its bars."""
+    """Verify a case, time tonari and the peers, and check the required speed-ups."""
     points, queries = data_of(run, case)
     radius = radius_of(run, case, points, queries)
     call = call_of(run, case, points, queries, radius)
@@ -149,7 +149,10 @@ def compare(run: Run, case: Case) -> None:
 def _time_peer(
     run: Run, case: Case, peer: RunningRadiusPeer, radius: float, counts: Any
 ) -> tuple[dict[str, Any], float]:
-    """Time a peer on as many queries as its time allows; return its row, and the median seconds for all queries."""
+    """Time a peer on as many queries as its time allows.
+
+    Return its row, and its median seconds scaled to all queries.
+    """
     everyone = len(counts)
     rows = min(everyone, 256)
     pilot = peer.count(rows, radius)

@@ -1,9 +1,9 @@
 """Graphs of all points within a radius on a GPU, compared with the graph of the k nearest of the same points.
 
 The time is from float32 tensors on the device to lists on the device, with all steps: building or packing, ordering,
-checks. Some rows are proved bit by bit by ``tonari.metrics.radius_reference``. In all rows, the list within the radius
-must agree with the graph of the k nearest: the first k entries are equal, and points of that graph beyond the radius
-are not listed. The results are in the file of ``exact_cuda``.
+checks. Some rows are verified bit by bit by ``tonari.metrics.reference``. In all rows, the list within the
+radius must agree with the graph of the k nearest: the first k entries are equal, and points of that graph beyond the
+radius are not listed. The results are in the file of ``exact_cuda``.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from ..harness.proof.neighbors import sample_rows
 from ..harness.run import Run, seconds_of
 
 MILLION = 1_000_000
-FIFTH = 5  # brute force: the radius is the median distance of a point's 5th neighbour
+FIFTH = 5  # brute force: the radius is the median distance from a point to its 5th neighbour
 MEAN = 32  # k-d tree, on points that fill a cube evenly: mean number of neighbours within the radius
 PROVED_ROWS = 16
-PROOF = "bits of tonari.metrics.radius_reference, the k nearest of all rows"
+PROOF = "bits of tonari.metrics.reference, the k nearest of all rows"
 
 
 def points_of(run: Run, case: Case) -> Any:
@@ -35,7 +35,7 @@ def points_of(run: Run, case: Case) -> Any:
 
 
 def lists_by(method: str, points: Any, radius: float) -> Callable[[], Any]:
-    """Return a call that finds all points within the radius of each point, and caches nothing between calls."""
+    """Return a call that finds all points within the radius of each point, without caching anything between calls."""
     from tonari.core.results.radius_neighbors import Within, limits_for
     from tonari.methods.registry import method_for
     from tonari.metrics.problem import make_problem
@@ -50,7 +50,7 @@ def lists_by(method: str, points: Any, radius: float) -> Callable[[], Any]:
 
 
 def nearest_by(method: str, points: Any, k: int) -> Callable[[], Any]:
-    """Return a call that builds the graph of the k nearest, and caches nothing between calls."""
+    """Return a call that builds the graph of the k nearest, without caching anything between calls."""
     from tonari.methods.registry import method_for
     from tonari.metrics.problem import make_problem
 
@@ -62,13 +62,13 @@ def nearest_by(method: str, points: Any, k: int) -> Callable[[], Any]:
 
 
 def check_lists(found: Any, points: Any, nearest: Any, radius: float) -> int:
-    """Prove lists within the radius; return the number of rows that were compared with the reference.
+    """Verify lists within the radius; return the number of rows that were compared with the reference.
 
     Raises WrongAnswer if lists differ from the reference or from the graph of the k nearest."""
     import torch
 
     from tonari.core.results.radius_neighbors import limits_for
-    from tonari.metrics.radius_reference import brute_within
+    from tonari.metrics.reference import brute_within
 
     begins, counts = found.indptr[:-1], found.indptr.diff()
     for column in range(nearest.indices.shape[1]):

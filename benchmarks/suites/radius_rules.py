@@ -1,9 +1,9 @@
 """Counts within a radius by rules (filters), on the CPU, compared with counts without rules and with a user's own code.
 
 One call of a public function is timed, from arrays to counts; "plain" has no rules, and the bar refers to it. "by hand"
-lists everything within the radius and drops forbidden points. All counts are proved by "by hand", whose lists are
-proved for a sample of rows by ``tonari.metrics.radius_reference``. In a ``prepared`` case, an Index is made before the
-clock starts. The results are in the file of ``radius``.
+lists everything within the radius and drops forbidden points. All counts are verified by "by hand", whose lists are
+verified for a sample of rows by ``tonari.metrics.reference``. In a ``prepared`` case, an Index is made before
+the clock starts. The results are in the file of ``radius``.
 
 A plain count adds the sizes of boxes that are within the radius, without reading their points. A rule that differs by
 query has to be looked up for each of these points. A mask of one byte for each pair has 40 MB; reading it once takes
@@ -43,7 +43,7 @@ def data_of(run: Run, case: Case) -> tuple[Rows, Rows, dict[str, Any], float]:
 
 
 def rule_of(case: Case, rng: np.random.Generator) -> dict[str, Any]:
-    """Return the keyword arguments of tonari that state the rule of a case."""
+    """Return the rule of a case as keyword arguments of tonari's functions."""
     if case.data == "mask":
         return {"where": rng.random(case.n) < 0.5}
     if case.data == "masks":
@@ -72,7 +72,7 @@ def allowed_of(rule: dict[str, Any], rows: Rows, ids: Rows) -> Rows:
 
 
 def calls_of(run: Run, case: Case) -> dict[str, Callable[[], Any]]:
-    """Return the call of a case first, then the calls with which it is compared, by name."""
+    """Return, by name, the call of a case first, then the calls with which it is compared."""
     points, queries, rule, radius = data_of(run, case)
     tonari, options = run.tonari, run.options()
     if case.prepared:
@@ -100,14 +100,14 @@ def calls_of(run: Run, case: Case) -> dict[str, Callable[[], Any]]:
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """Return the call of a case that a comparison of two versions times."""
+    """Return a function that runs a case once; comparisons of two versions time it."""
     return calls_of(run, case)["tonari"]
 
 
 def prove(run: Run, case: Case, counts: Any, by_hand: Any) -> int:
     """Compare all counts with "by hand", and a sample with the reference; raise WrongAnswer if a count differs."""
     from tonari.core.results.radius_neighbors import limits_for
-    from tonari.metrics.radius_reference import brute_within
+    from tonari.metrics.reference import brute_within
 
     points, queries, rule, radius = data_of(run, case)
     rows = np.sort(np.random.default_rng(12345).choice(case.m, min(PROVED_ROWS, case.m), replace=False))
@@ -121,7 +121,7 @@ def prove(run: Run, case: Case, counts: Any, by_hand: Any) -> int:
 
 
 def compare(run: Run, case: Case) -> None:
-    """Prove the counts of a case, time all its calls, and judge its bars."""
+    """Verify the counts of a case, time all its calls, and check the required speed-ups."""
     calls = calls_of(run, case)
     proved = prove(run, case, calls["tonari"](), calls["tonari-by hand"]())
     timings = {name: run.time(call) for name, call in calls.items()}

@@ -69,7 +69,7 @@ def scratch() -> Iterator[Path]:
 
 
 class HostPeak:
-    """Measures the peak memory of this process while a block runs, without mapped pages of files."""
+    """Measures the peak memory of this process while a block of code runs, without mapped pages of files."""
 
     def __init__(self) -> None:
         self.bytes = 0
@@ -93,7 +93,7 @@ class HostPeak:
 
 
 class Stages(logging.Handler):
-    """A logging handler that sums the seconds of the tasks of a build by their kind, while a block runs."""
+    """A logging handler that adds up, by kind, the seconds of the tasks of a build while a block of code runs."""
 
     def __init__(self, message: str) -> None:
         super().__init__(logging.INFO)
@@ -223,7 +223,7 @@ class Way(NamedTuple):
 
 
 def _whole(run: Run, case: Case) -> int:
-    """Return the bytes of device memory that a build without shards needs."""
+    """Return the bytes of device memory that a build in a single shard needs."""
     made = run.tonari.plan(
         case.n, case.n, case.d, case.k, method="nn-descent", device=run.where, recall=case.target, self_join=True
     )
@@ -255,7 +255,8 @@ def _build(run: Run, case: Case, way: Way, source: Any, folder: Path, budget: An
         run.free()
         for device in where:
             torch.cuda.reset_peak_memory_stats(device)
-    held = {device: torch.cuda.memory_allocated(device) for device in where} if run.cuda else {}  # by the rows' source
+    # the library of the rows depends on their source
+    held = {device: torch.cuda.memory_allocated(device) for device in where} if run.cuda else {}
     found: list[Any] = []
     stages: list[Stages] = []
 
@@ -269,14 +270,14 @@ def _build(run: Run, case: Case, way: Way, source: Any, folder: Path, budget: An
     with way.options() as more, HostPeak() as host, warnings.catch_warnings():
         options |= more
         if way.workers:
-            del options["threads"]  # each worker has one thread anyway
+            del options["threads"]  # each worker has one thread in any case
         warnings.simplefilter("ignore", UserWarning)
         took = first = run.time_once(call)
-        if case.warm_scale < 1:  # the first build compiled kernels
+        if case.warm_scale < 1:  # the first build has compiled the kernels
             shutil.rmtree(out)
             took = run.time_once(call)
     graph = found[-1]
-    # The peak is read here, because the proof also needs memory.
+    # read before the proof, which also needs memory
     peaks = [torch.cuda.max_memory_allocated(device) - before for device, before in held.items()]
     peak = max(peaks) if run.cuda else host.bytes
     manifest = Manifest.read(out)
@@ -362,7 +363,7 @@ SUITE = Suite(
             parameters={"routes": ("ggm",), "memory": "tenth"},
             bars=(_most("seconds", 25.0), Bar("recall", 0.98, home="H200"), _most(MEMORY, 1.0)),
         ),
-        _case(  # wang2021: GNND for each shard, GGM to merge each pair of shards
+        _case(  # the method of wang2021: GNND for each shard, GGM to merge each pair of shards
             *("10m-gnnd", "cuda", 10 * MILLION, 96),
             warm_scale=0.0,
             target=0.98,
@@ -387,7 +388,7 @@ SUITE = Suite(
         _case(
             *("200m-two", "cuda", 200 * MILLION, 96),
             target=0.95,
-            # Less than the device's memory, because the first device also makes the rows.
+            # less than the device's memory, because the first device also makes the rows
             parameters={"routes": ("clusters",), "on_disk": False, "devices": 2, "memory": 60_000 * MILLION},
             bars=(_most("seconds", 480.0), Bar("recall", 0.95, home="H200")),
             rare=True,

@@ -8,7 +8,7 @@ otherwise a call begins with an array, and builds everything that it needs.
     sklearn              NearestNeighbors, algorithm="auto"
     faiss                IndexFlatL2, or knn if nothing is prepared; up to MANY pairs on one thread, which is faster
 
-On CUDA there is no peer: the bar is for a repeated call, which replays a captured graph.
+On CUDA there is no peer: the required time is for a repeated call, which replays a captured CUDA graph.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from ..harness.device import take_turns
 from ..harness.proof import neighbors
 from ..harness.run import Run, seconds_of
 
-LOOP_SECONDS = 2e-3  # least seconds of successive calls that are timed together
+LOOP_SECONDS = 2e-3  # minimum seconds of successive calls that are timed together
 MOST_LOOPS = 1000
-PYKDTREE_COLUMNS = 127  # largest number of columns that pykdtree accepts
-TOLERANCE = 1e-4  # allowed relative error of a peer's distances, which come from float32 products
-MANY = 10_000_000  # product m n d up to which FAISS gets one thread, which is then faster
+PYKDTREE_COLUMNS = 127  # maximum number of columns that pykdtree accepts
+TOLERANCE = 1e-4  # allowed relative error of the distances of a peer, which computes them from float32 products
+MANY = 10_000_000  # up to this product m n d, FAISS gets one thread, which is then faster
 PEERS = ("cKDTree", "pykdtree", "sklearn", "faiss")
 
 Call = Callable[[], Any]
@@ -73,7 +73,7 @@ def peers_of(points: Any, queries: Any, k: int, *, prepared: bool, threads: int)
 
 
 def search(run: Run, case: Case) -> None:
-    """Prove a case, time tonari and its peers alternately, and write a row for each."""
+    """Verify a case, time tonari and its peers alternately, and write a row for each."""
     from tonari.metrics import reference
 
     tonari = run.tonari
@@ -123,7 +123,7 @@ def loops_of(run: Run, call: Call) -> int:
 
 
 def repeating(call: Call, times: int) -> Call:
-    """Return a function that makes `loops` successive calls."""
+    """Return a function that calls `call` `loops` times in succession."""
 
     def loop() -> None:
         for _ in range(times):
@@ -142,7 +142,7 @@ def check_agreement(who: str, found: Any, truth: Any) -> None:
 
 
 def workload(run: Run, case: Case) -> Call:
-    """Return the call of a case that a comparison of two versions times."""
+    """Return a function that runs a case once; comparisons of two versions time it."""
     rng = np.random.default_rng(0)
     points, queries = (rng.random((rows, case.d), dtype=np.float32) for rows in (case.n, case.m))
     if not case.prepared:

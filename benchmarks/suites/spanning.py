@@ -1,7 +1,7 @@
 """Minimum spanning trees by mutual reachability on the CPU, timed alternately with fast_hdbscan.
 
-One call is timed, from points to tree. The tree is proved first: the weights of some edges, and the cycle property for
-all pairs with some points. By this property, no pair is lighter than the heaviest edge on the path between its two
+One call is timed, from points to tree. The tree is verified first: the weights of some edges, and the cycle property
+for all pairs with some points. By this property, no pair is lighter than the heaviest edge on the path between its two
 points in the tree; the weights of pairs are reference values. fast_hdbscan computes in float32; the sum of its weights
 must equal ours except for its rounding.
 """
@@ -48,7 +48,7 @@ def points_of(run: Run, case: Case) -> Rows:
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """Return the call of a case that a comparison of two versions times."""
+    """Return a function that runs a case once; comparisons of two versions time it."""
     points, options = points_of(run, case), {"metric": case.metric} | run.options()
     return lambda: run.tonari.mutual_reachability_tree(points, case.k, **options)
 
@@ -83,7 +83,7 @@ def prove(run: Run, case: Case, tree: Any, points: Rows) -> int:
 
 
 def _heaviest(tree: Any, order: list[int], before: Any, n: int) -> Any:
-    """Return, for each point, the largest weight on its path from the first point of `order` in the tree."""
+    """Return, for each point, the largest weight on its path to the first point of `order` in the tree."""
     keys = tree.edges[:, 0].astype(np.int64) * n + tree.edges[:, 1]
     by_key = np.argsort(keys)
     later = np.array(order[1:])
@@ -96,7 +96,7 @@ def _heaviest(tree: Any, order: list[int], before: Any, n: int) -> Any:
 
 
 def _weights(case: Case, points: Rows, core: Rows, row: int) -> Any:
-    """Return the mutual reachability distances from point `row` to all points; inf to itself."""
+    """Return the mutual reachability distances from point `row` to all points, with inf to itself."""
     from tonari.metrics.reference import brute
 
     n = len(points)
@@ -109,7 +109,7 @@ def _weights(case: Case, points: Rows, core: Rows, row: int) -> Any:
 
 
 def compare(run: Run, case: Case) -> None:
-    """Prove the tree of a case, time it and the peer, and judge its bars."""
+    """Verify the tree of a case, time it and the peer, and check the required speed-up."""
     points, call = points_of(run, case), workload(run, case)
     tree = call()
     proved = prove(run, case, tree, points)

@@ -1,7 +1,7 @@
 """Searches among sparse rows on the CPU, compared with sparse_dot_topn, similaripy and scikit-learn.
 
 One call of a public function is timed, from the matrix to the answer; a peer's time includes its preparation.
-The answer is proved first, on a sample of rows: a product of SciPy in float64 names all points that may be in a list,
+The answer is verified first, on a sample of rows: a product of SciPy in float64 names all points that may be in a list,
 and the exact values of these points, as dense rows, must give the list bit for bit. A peer's values must agree with
 ours. A peer that would take longer than --peer-seconds gets only the first queries; the seconds of its call are
 scaled, as ``rows_timed`` shows.
@@ -23,8 +23,9 @@ from ..harness.proof import WrongAnswer
 from ..harness.run import Run, say, seconds_of
 
 PROVED_ROWS = 24
-AGREEING = 0.999  # least share of a peer's values that must agree with tonari's
-_DOUBT = 1e-6  # margin for candidates of the proof, far above the rounding of the float64 products that find them
+AGREEING = 0.999  # minimum share of a peer's values that must agree with tonari's
+# margin for the candidates of the proof, far above the rounding of the float64 products that find the candidates
+_DOUBT = 1e-6
 _PILOT_ROWS = 256
 _NONZEROS, _CELL_DENSITY, _CELL_TYPES = 65, 0.08, 20
 Rows = Any
@@ -36,7 +37,7 @@ def texts(case: Case) -> Rows:
 
     rng, left_out = np.random.default_rng(0), case.parameters["left_out"]
     shares = 1 / np.arange(1 + left_out, case.d + 1 + left_out)
-    drawn = round(_NONZEROS * (1.25 if left_out == 0 else 1.02))  # more than needed: some words are drawn twice
+    drawn = round(_NONZEROS * (1.25 if left_out == 0 else 1.02))  # more words than needed, because some are drawn twice
     columns = np.searchsorted(np.cumsum(shares / shares.sum()), rng.random((case.n, drawn))).clip(0, case.d - 1)
     owners = np.repeat(np.arange(case.n), drawn)
     counts = coo_array((np.ones(columns.size, np.float32), (owners, columns.ravel())), (case.n, case.d)).tocsr()
@@ -82,12 +83,12 @@ def call_of(run: Run, case: Case, rows: Rows) -> Callable[[], Any]:
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """Return the call of a case that a comparison of two versions times."""
+    """Return a function that runs a case once; comparisons of two versions time it."""
     return call_of(run, case, data_of(run, case))
 
 
 def lists_of(case: Case, answer: Any) -> tuple[Any, Any]:
-    """Return distances and row numbers (m, k) of an answer, padded with inf and -1 where a list is shorter."""
+    """Return an answer's distances and row numbers, (m, k); lists that are shorter are padded with inf and -1."""
     if len(answer) == 2:
         return answer.distances, answer.indices
     counts = np.diff(answer.indptr)
@@ -129,7 +130,7 @@ def prove(case: Case, answer: Any, rows: Rows) -> int:
 
 
 def compare(run: Run, case: Case) -> None:
-    """Prove a case, time tonari and the peers, and judge its bars."""
+    """Verify a case, time tonari and the peers, and check the required speed-ups."""
     rows = data_of(run, case)
     call = call_of(run, case, rows)
     answer = call()
@@ -155,7 +156,10 @@ def compare(run: Run, case: Case) -> None:
 
 
 def _time_peer(run: Run, case: Case, peer: RunningSparsePeer, distances: Any) -> tuple[dict[str, Any], float]:
-    """Time a peer on as many queries as its time allows; return its row, and the median seconds for all queries."""
+    """Time a peer on as many queries as its time allows.
+
+    Return its row, and its median seconds scaled to all queries.
+    """
     rows = min(case.n, _PILOT_ROWS)
     pilot = peer.find(rows)
     rows = min(case.n, max(rows, int(rows * run.peer_seconds / max(pilot.seconds, 1e-9))))

@@ -70,12 +70,12 @@ void check_look(const Form* look, const Form& form) {
 
 nb::tuple counts(const Looked& looked) { return nb::make_tuple(looked.pairs, looked.looked, looked.marked); }
 
-RowsView ordered(RowsView points, const std::optional<RowOrder>& order) {
+RowsView ordered(RowsView points, const std::optional<RowOrder>& order, bool checks) {
   if (!order) return points;
   points.order = order->data(), points.ordered = static_cast<std::int64_t>(order->shape(0));
   check_number("length of the order", points.ordered, 0, points.n);
   check_shape("order", *order, {points.ordered});
-  check_numbers("order", points.order, points.ordered, 0, points.n);
+  if (checks) check_numbers("order", points.order, points.ordered, 0, points.n);
   return points;
 }
 
@@ -168,14 +168,14 @@ struct BoundBlock {
 
   BoundBlock(const Kernel& chosen, const Form& in_form, const Form* of_look, const Rows& of_queries,
              const SpacedRows& of_points, std::optional<Self> own, std::optional<RowOrder> places,
-             std::optional<SketchArray> drawn, const SearchSpec& asked, Isa isa)
+             std::optional<SketchArray> drawn, const SearchSpec& asked, Isa isa, bool checks_order)
       : query_array(of_queries),
         point_array(of_points),
         self_ids(std::move(own)),
         order(std::move(places)),
         sketch(std::move(drawn)),
         queries(view_of(query_array, "queries")),
-        points(ordered(view_of(point_array, "points"), order)),
+        points(ordered(view_of(point_array, "points"), order, checks_order)),
         kernel(chosen),
         form(in_form),
         look(of_look),
@@ -203,16 +203,45 @@ struct BoundBlock {
     });
   }
 
-  void screen(const BoundPoints& run, std::int64_t group_begin, std::int64_t group_end, std::int64_t stride,
-              bool take_stride, bool looks) {
+  void check_groups(const BoundPoints& run, std::int64_t group_begin, std::int64_t group_end) const {
     rows.check();
     check_packed(run, kernel, form, Errors::measured);
-    if (looks) check_looked(run, look);
     check_run(run, points);
     check_range("groups", group_begin, group_end, 0, run.packed.groups());
+  }
+
+  void screen(const BoundPoints& run, std::int64_t group_begin, std::int64_t group_end, std::int64_t stride,
+              bool take_stride, bool looks) {
+    check_groups(run, group_begin, group_end);
+    if (looks) check_looked(run, look);
     check_at_least("stride", stride, 0);
-    if (stride > 0 && take_stride) check_at_least("sample_rank", spec.sample_rank, 1);
     block.screen(run.packed, looks, group_begin, group_end, stride, take_stride);
+  }
+
+  void screen_marked(const BoundPoints& run, std::int64_t group_begin, std::int64_t group_end,
+                     const Bytes<const std::uint8_t>& marks) {
+    check_groups(run, group_begin, group_end);
+    check_number("number of open queries", rows.count(), 1, kernel.layout.query_tile);
+    check_shape("marks", marks, {group_end - group_begin});
+    block.screen(run.packed, false, group_begin, group_end, 0, false, marks.data());
+  }
+
+  double reach(std::int64_t row) const {
+    rows.check();
+    require(!is_product(form.metric), "the values of inner products have no reach");
+    check_number("row", row, 0, rows.count() - 1);
+    return block.reach(row);
+  }
+
+  void lower_thresholds() {
+    rows.check();
+    block.lower_thresholds();
+  }
+
+  void take_thresholds(const BoundBlock& other) {
+    rows.check();
+    require(other.rows.begin == rows.begin && other.rows.end == rows.end, "blocks differ in their queries");
+    block.take_thresholds(other.block);
   }
 
   void end_sample() {
@@ -560,7 +589,7 @@ void bind_engine(Module& module) {
           [](BoundBlock* self, const std::string& kernel, const Form& form, const Rows& queries,
              const SpacedRows& points, std::int64_t k, const std::string& isa, std::optional<Self> self_ids,
              bool double_output, bool may_retry, std::int64_t capacity, std::int64_t sample_rank, const Form* look,
-             std::optional<RowOrder> order, std::optional<SketchArray> sketch) {
+             std::optional<RowOrder> order, std::optional<SketchArray> sketch, bool checks_order) {
             const SearchSpec spec{.k = k,
                                   .self_ids = self_ids ? self_ids->data() : nullptr,
                                   .double_output = double_output,
@@ -568,18 +597,24 @@ void bind_engine(Module& module) {
                                   .capacity = capacity,
                                   .sample_rank = sample_rank};
             new (self) BoundBlock(kernel_named(kernel), form, look, queries, points, std::move(self_ids),
-                                  std::move(order), std::move(sketch), spec, isa_named(isa));
+                                  std::move(order), std::move(sketch), spec, isa_named(isa), checks_order);
           },
           nb::arg("kernel"), nb::arg("form"), nb::arg("queries").noconvert(), nb::arg("points").noconvert(),
           nb::arg("k"), nb::arg("isa"), nb::arg("self_ids").noconvert().none(), nb::arg("double_output"),
           nb::arg("may_retry"), nb::arg("capacity"), nb::arg("sample_rank"), nb::arg("look").none() = nb::none(),
           nb::arg("order").noconvert().none() = nb::none(), nb::arg("sketch").noconvert().none() = nb::none(),
+          nb::arg("checks_order") = true,  // false: the order was checked before; all searches share it
           nb::keep_alive<1, 3>(), nb::keep_alive<1, 13>())  // the forms
       .def_unlocked("open", &BoundBlock::open, nb::arg("begin"), nb::arg("end"),
                     nb::arg("places").noconvert().none() = nb::none(), nb::arg("asked").noconvert().none() = nb::none())
       .def_unlocked("screen", &BoundBlock::screen, nb::arg("points"), nb::arg("group_begin"), nb::arg("group_end"),
                     nb::arg("stride") = 0, nb::arg("take_stride") = false, nb::arg("looks") = false)
       .def_prop_ro("looked", [](const BoundBlock& self) { return counts(self.block.look().looked()); })
+      .def_unlocked("screen_marked", &BoundBlock::screen_marked, nb::arg("points"), nb::arg("group_begin"),
+                    nb::arg("group_end"), nb::arg("marks").noconvert())
+      .def("reach", &BoundBlock::reach, nb::arg("row"))
+      .def_unlocked("lower_thresholds", &BoundBlock::lower_thresholds)
+      .def_unlocked("take_thresholds", &BoundBlock::take_thresholds, nb::arg("other"))
       .def_unlocked("end_sample", &BoundBlock::end_sample)
       .def_unlocked("absorb", &BoundBlock::absorb, nb::arg("other"));
 

@@ -80,6 +80,7 @@ void bind_cpu(Module& module);
 void bind_allowed(Module& module);
 void bind_arrays(Module& module);
 void bind_bits(Module& module);
+void bind_boxes(Module& module);
 void bind_direct(Module& module);
 void bind_engine(Module& module);
 void bind_radius(Module& module);
@@ -127,7 +128,7 @@ void check_looked(const BoundPoints& run, const Form* look);
 nanobind::tuple counts(const Looked& looked);
 // The row number of the point at each place.
 using RowOrder = nanobind::ndarray<const std::int64_t, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
-RowsView ordered(RowsView points, const std::optional<RowOrder>& order);
+RowsView ordered(RowsView points, const std::optional<RowOrder>& order, bool checks = true);
 // Checks that the kernel computes the form's metric and that the rows are as wide as the form.
 void check_form(const Form& form, const Kernel& kernel, const char* name, const RowsView& rows);
 

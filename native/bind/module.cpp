@@ -40,6 +40,7 @@ NB_MODULE(_native, given) {
   tonari::bind_allowed(module);
   tonari::bind_arrays(module);
   tonari::bind_bits(module);
+  tonari::bind_boxes(module);
   tonari::bind_direct(module);
   tonari::bind_engine(module);
   tonari::bind_radius(module);

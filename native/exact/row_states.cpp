@@ -213,6 +213,20 @@ void RowStates::end_sample(Scratch& scratch) {
   }
 }
 
+void RowStates::lower_thresholds(Scratch& scratch) {
+  for (std::int64_t r = 0; r < count_; ++r) {
+    const Row& row = rows_[static_cast<std::size_t>(r)];
+    if (!row.retries && !row.beyond) condense(r, wanted_, scratch);
+  }
+}
+
+void RowStates::take_thresholds(const RowStates& other) {
+  for (std::int64_t r = 0; r < count_; ++r) {
+    const auto at = static_cast<std::size_t>(r);
+    set_threshold(r, std::min(thresholds_[at], other.thresholds_[at]));
+  }
+}
+
 void RowStates::absorb(RowStates& other, Scratch& scratch) {
   for (std::int64_t r = 0; r < count_; ++r) {
     const auto at = static_cast<std::size_t>(r);

@@ -84,6 +84,10 @@ class RowStates {
   void expect(std::int64_t row, std::int64_t place, const float* asked, std::int64_t apart, Scratch& scratch);
   // Ends the sample: it determines the threshold of each row, which finish() checks.
   void end_sample(Scratch& scratch);
+  // Lowers the thresholds of all rows as far as their survivors allow.
+  void lower_thresholds(Scratch& scratch);
+  // Takes thresholds of `other`, which has the same queries; its results must be absorbed later, or absorb these.
+  void take_thresholds(const RowStates& other);
   // Adds the results of `other` for the same queries among other points.
   void absorb(RowStates& other, Scratch& scratch);
   // Compares a row with points [begin, end) by exact values, without the screen.

@@ -22,6 +22,7 @@
 
 #include "core/room.hpp"
 #include "exact/peak.hpp"
+#include "exact/screen_amx_few.hpp"
 #include "exact/screen_tile.hpp"
 #include "exact/screens.hpp"
 #include "simd/tiles.hpp"
@@ -287,6 +288,8 @@ void screen_amx_sides(const Task& task) {
 template <bool INT8>
 void screen_amx(const Task& task) {
   if (task.reverse.threshold != nullptr) return screen_amx_sides<INT8, true>(task);
+  const bool keeps = task.marks == nullptr && !task.point_marks.wanted();
+  if (keeps && task.queries.count <= kFewOnTiles) return screen_amx_few<INT8, kPoints, kQueries>(task);
   screen_amx_sides<INT8, false>(task);
 }
 

@@ -21,6 +21,7 @@ class TileScope {  // lets the thread use tiles while this object exists
     for (int t = 0; t < 8; ++t) config.bytes_per_row[t] = 64, config.rows[t] = kTileRows;
     asm volatile("ldtilecfg %0" ::"m"(config));
   }
+  explicit TileScope(const TileConfig& config) { asm volatile("ldtilecfg %0" ::"m"(config)); }
   ~TileScope() { asm volatile("tilerelease"); }
   TileScope(const TileScope&) = delete;
   TileScope& operator=(const TileScope&) = delete;

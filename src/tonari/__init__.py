@@ -63,8 +63,7 @@ if TYPE_CHECKING:  # for type checkers; at run time, _HOMES has the module of ea
     from tonari.api.mutual import mutual_neighbors
     from tonari.api.pairing import pairs
     from tonari.api.planning.explain import Explanation, explain
-    from tonari.api.planning.plan import plan
-    from tonari.api.planning.warm import warm
+    from tonari.api.planning.plan import plan, warm
     from tonari.api.radius import radius_count, radius_graph, radius_search
     from tonari.api.searching import search
     from tonari.api.shards import build_graph, build_neighbors
@@ -141,8 +140,7 @@ _HOMES = {
     "tonari.graph.files.directory": ("open_neighbors",),
     "tonari.graph.knn_graph": ("KNNGraph",),
     "tonari.api.planning.explain": ("Explanation", "explain"),
-    "tonari.api.planning.plan": ("plan",),
-    "tonari.api.planning.warm": ("warm",),
+    "tonari.api.planning.plan": ("plan", "warm"),
     "tonari.metrics.verification": ("Verification",),
     "tonari.select.merge": ("merge_neighbors",),
     "tonari.select.request": ("Selection",),

@@ -13,7 +13,7 @@ from tests.helpers.devices import needs_torch
 from tests.helpers.radius_checks import all_values, assert_same_within, later_than
 from tonari.core.results.radius_neighbors import RadiusNeighbors, limits_for, nearest_of
 from tonari.metrics import METRICS
-from tonari.metrics.radius_reference import brute_within
+from tonari.metrics.reference import brute_within
 
 POINTS = np.concatenate([checks.gaussian(150, 6), checks.gaussian(50, 6)])
 QUERIES = checks.gaussian(20, 6, 1)

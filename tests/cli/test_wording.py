@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tonari.cli import _wording
-from tonari.cli._wording import in_words, printable
+from tonari.cli import _common as _wording
+from tonari.cli._common import in_words, printable
 
 
 @pytest.mark.parametrize(

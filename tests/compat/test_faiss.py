@@ -16,7 +16,8 @@ import tonari
 from tests.helpers import checks, consumers
 from tests.helpers.refusals import assert_refused_by_name
 from tonari.compat import faiss, tuning
-from tonari.compat.faiss import nearest, threads
+from tonari.compat.faiss import nearest
+from tonari.compat.faiss import nearest as threads
 from tonari.metrics.reference import brute
 
 LARGEST = np.finfo(np.float32).max

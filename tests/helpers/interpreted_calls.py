@@ -28,6 +28,9 @@ PLAIN = frozenset([int, bool, str, type(None)])
 CONSTANT = ("get_", "create_make_range", "create_splat", "create_broadcast", "create_int_cast", "create_fp_to_fp")
 BROADCAST = ("create_splat", "create_broadcast")
 BOOL = np.dtype(bool)
+# Functions that convert elements as NumPy does, except to or from bfloat16, which NumPy lacks.
+CASTS = {"create_int_cast", "create_si_to_fp", "create_ui_to_fp", "create_fp_to_si", "create_fp_to_ui"}
+CASTS |= {"create_fp_ext", "create_fp_trunc"}
 # Operators that treat truth values in the same way as numbers.
 OF_BITS = {np.bitwise_and, np.bitwise_or, np.bitwise_xor}
 OF_BITS |= {np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal}
@@ -276,6 +279,17 @@ def _of_one_step(function: Any, places: list[tuple[int, int]], given: list[Any],
     _, _, kind, dtype, shape, numel = template
     tensor, new = core.tensor, core.tensor.__new__
 
+    if [at for at, _ in places] == [0, 1] and len(given) == 2:
+        left, right = (place for _, place in places)
+
+        def of_two(handles: list[Any]) -> Any:
+            made = new(tensor)
+            made.handle = function(handles[left], handles[right])
+            made.type, made.dtype, made.shape, made.numel = kind, dtype, shape, numel
+            return made
+
+        return of_two
+
     def one(handles: list[Any]) -> Any:
         for at, place in places:
             given[at] = handles[place]
@@ -308,8 +322,15 @@ def _shape(step: _Step, same: Mapping[int, int], seen: Sequence[Any]) -> tuple[i
 
 
 def _function(step: _Step, builder: Any) -> Callable[..., Any]:
+    """Return a function that does what the builder's does for handles of the types of a step."""
     if step.name in OPERATORS:
         return _operator(OPERATORS[step.name], builder)
+    if step.name in CASTS and core.bfloat16 not in (step.arguments[0].dtype.scalar, step.arguments[1].scalar):
+        return _cast(step.arguments[1])
+    if step.name == "create_addptr":
+        return _addition_to(step.arguments[0])
+    if step.name == "create_masked_load" and step.arguments[2] is not None:
+        return _load_from(step.arguments[0])
     return _select if step.name == "create_select" else step.function
 
 
@@ -332,6 +353,34 @@ def _operator(op: Any, builder: Any) -> Callable[[Any, Any], Any]:
         return builder.binary_op(lhs, rhs, op)
 
     return operator
+
+
+def _cast(kind: Any) -> Callable[..., Any]:
+    dtype, scalar = interpreter._get_np_dtype(kind), kind.scalar
+
+    def cast(given: Any, *_: Any) -> Any:
+        return _handle(given.data.astype(dtype), scalar)
+
+    return cast
+
+
+def _addition_to(pointers: Any) -> Callable[[Any, Any], Any]:
+    width, dtype = max(1, pointers.get_element_ty().primitive_bitwidth // 8), pointers.dtype
+
+    def add(given: Any, offsets: Any) -> Any:
+        return _handle(given.data + width * offsets.data.astype(np.uint64), dtype)
+
+    return add
+
+
+def _load_from(pointers: Any) -> Callable[..., Any]:
+    kind, read = pointers.get_element_ty(), interpreter._interpreter.load
+    dtype = interpreter._get_np_dtype(kind)
+
+    def load(given: Any, mask: Any, other: Any, *_: Any) -> Any:
+        return _handle(read(given.data, mask.data, other.data, dtype), kind)
+
+    return load
 
 
 def _select(condition: Any, lhs: Any, rhs: Any) -> Any:

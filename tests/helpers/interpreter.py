@@ -19,6 +19,7 @@ import numpy as np
 def hasten() -> None:
     """Change the interpreter so that it does work once that it would repeat for every function, launch or tensor."""
     _remember_builtins()
+    _remember_constants()
     _compute_no_overflows()
     _remember_shapes()
     _reduce_at_once()
@@ -114,38 +115,82 @@ def _reduce_at_once() -> None:
 
 
 def _remember_builtins() -> None:
-    """Let the interpreter look up the built-in functions of triton.language once, and replace them once per launch."""
+    """Let the interpreter look for the built-in functions of triton.language once, and replace them once per launch."""
     from triton import language
     from triton.language import core
     from triton.runtime import interpreter
 
     from tests.helpers.interpreted_calls import repeating
 
-    replace_all = interpreter._patch_lang
-
-    @functools.cache
-    def names_of(package: Any) -> list[str]:
-        return [name for name, member in inspect.getmembers(package) if core.is_builtin(member)]
+    replace_all, interpret = interpreter._patch_lang, interpreter.InterpretedFunction.__call__
+    missing = interpreter._MISSING
+    changes_for: dict[frozenset[Any], list[tuple[Any, str, Any, Any]]] = {}
+    replaced_now: list[frozenset[Any]] = []  # the modules of the kernel that runs
 
     @functools.cache
     def replaced(package: Any, name: str, member: Any) -> Any:
         return repeating(member, interpreter.interpreter_semantic)
 
     @functools.cache
-    def languages_of(function: Any) -> list[Any]:
-        return [value for value in function.__globals__.values() if value is language or value is core]
+    def languages_of(function: Any) -> frozenset[Any]:
+        return frozenset(value for value in function.__globals__.values() if value is language or value is core)
 
     def patch_builtin(package: Any, builder: Any, scope: Any) -> None:
-        for name in names_of(package):
-            member = getattr(package, name)
+        for name, member in inspect.getmembers(package):
             if core.is_builtin(member):
                 scope.set_attr(package, name, replaced(package, name, member))
 
+    class Scope:
+        """What a launch replaces, and gives back at its end."""
+
+        def __init__(self, languages: frozenset[Any]) -> None:
+            self.changes = changes_for[languages]
+            for place, name, _, new in self.changes:
+                setattr(place, name, new)
+            replaced_now.append(languages)
+
+        def restore(self) -> None:
+            replaced_now.pop()
+            for place, name, original, _ in reversed(self.changes):
+                if original is missing:
+                    delattr(place, name)
+                else:
+                    setattr(place, name, original)
+
     def patch_lang(function: Any) -> Any:
         languages = languages_of(function)
-        if languages and not any(core.is_builtin(each.arange) for each in languages):
-            return interpreter._LangPatchScope()  # the kernel that calls this function has already replaced them
-        return replace_all(function)
+        if languages not in changes_for:
+            scope = replace_all(function)
+            changes_for[languages] = [(*each, getattr(each[0], each[1])) for each in scope._changes]
+            scope.restore()
+        return Scope(languages)
+
+    def call(self: Any, *arguments: Any, **options: Any) -> Any:
+        if not (replaced_now and languages_of(self.fn) <= replaced_now[-1]):
+            return interpret(self, *arguments, **options)
+        function = self.rewritten_fn.get(self.fn) or self.rewrite()
+        try:
+            return function(*arguments, **options)
+        except Exception as error:
+            raise interpreter.InterpreterError(repr(error)) from error
 
     interpreter._patch_builtin = patch_builtin
     interpreter._patch_lang = patch_lang
+    interpreter.InterpretedFunction.__call__ = call
+
+
+def _remember_constants() -> None:
+    """Let the arguments that are constants be found once for each kernel."""
+    from triton.runtime import interpreter
+
+    init = interpreter.GridExecutor.__init__
+    constants: dict[Any, list[str]] = {}
+
+    def init_once(self: Any, function: Any, names: Any, grid: Any, hooks: Any = ()) -> None:
+        if function not in constants:
+            init(self, function, names, grid, hooks)
+            constants[function] = self.constexprs
+        self.fn, self.arg_names, self.grid, self.pre_run_hooks = function, names, grid, hooks
+        self.constexprs = constants[function]
+
+    interpreter.GridExecutor.__init__ = init_once

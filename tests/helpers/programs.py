@@ -24,12 +24,19 @@ COMPILER = os.environ.get("CXX") or shutil.which("c++") or shutil.which("clang++
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
 
 
-def output_of(isa: str, folder: Path, *sources: str) -> tuple[str, str, int]:
-    """Compile these files in `folder`, run the program, and return its standard output, errors and exit status."""
+def output_of(isa: str, folder: Path, source: str, *others: str) -> tuple[str, str, int]:
+    """Compile `source` in `folder`, run the program, and return its standard output, errors and exit status.
+
+    The other files, whose code is the same for all instruction sets, are compiled once in the folder.
+    """
     program = folder / isa
-    command = [str(COMPILER), "-std=c++20", "-O1", "-ffp-contract=off", *FLAGS[isa], f"-I{ROOT / 'native'}"]
+    command = [str(COMPILER), "-std=c++20", "-O1", "-ffp-contract=off", f"-I{ROOT / 'native'}"]
     if SANITIZE:
         command += [f"-fsanitize={SANITIZE}", "-fno-sanitize-recover=all"]
-    subprocess.run([*command, *(str(ROOT / source) for source in sources), "-o", str(program)], check=True)
+    objects = [folder / f"{Path(other).stem}.o" for other in others]
+    for other, made in zip(others, objects, strict=True):
+        if not made.exists():
+            subprocess.run([*command, "-c", str(ROOT / other), "-o", str(made)], check=True)
+    subprocess.run([*command, *FLAGS[isa], str(ROOT / source), *map(str, objects), "-o", str(program)], check=True)
     found = subprocess.run([*RUNNER, str(program)], capture_output=True, text=True, check=False)
     return found.stdout, found.stderr, found.returncode

@@ -12,7 +12,7 @@ from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
 from tonari.inputs import held
 from tonari.metrics import get_metric
 from tonari.metrics.problem import make_problem
-from tonari.metrics.radius_reference import brute_within
+from tonari.metrics.reference import brute_within
 
 # Shares of all values; the value at the rank of each share is a limit, so that points are exactly on it.
 SHARES = (0.0, 0.02, 0.1, 0.5, 1.0)

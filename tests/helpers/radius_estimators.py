@@ -11,7 +11,7 @@ import numpy as np
 from tests.helpers import checks
 from tests.helpers.radius_checks import all_values
 from tonari.core.results.radius_neighbors import RadiusNeighbors, limits_for
-from tonari.metrics.radius_reference import brute_within
+from tonari.metrics.reference import brute_within
 
 
 def grid(n: int, d: int, seed: int = 0) -> checks.Array:

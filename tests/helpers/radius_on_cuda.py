@@ -11,8 +11,7 @@ from tests.helpers.radius_checks import assert_same_within
 from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
 from tonari.inputs import held
 from tonari.metrics import get_metric
-from tonari.metrics.radius_reference import brute_within
-from tonari.metrics.reference import pairwise, returned
+from tonari.metrics.reference import brute_within, pairwise, returned
 
 
 def limits_at(queries: Array, points: Array, metric: str, share: float) -> Array:

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from tests.helpers import checks
-from tonari.metrics.radius_reference import brute_within
-from tonari.metrics.reference import brute
+from tonari.metrics.reference import brute, brute_within
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "inner_product", "cosine", "l1"])

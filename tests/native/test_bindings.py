@@ -54,11 +54,13 @@ OUTSIDE = {
 }
 
 
-def block_of(*, opened: bool = True, queries: Array | None = None, k: int = K, rank: int = 0) -> _native.RowBlock:
+def block_of(
+    *, opened: bool = True, queries: Array | None = None, k: int = K, rank: int = 0, count: int = M
+) -> _native.RowBlock:
     queries = rows_of(M, seed=1) if queries is None else queries
     block = _native.RowBlock(KERNEL, FORM, queries, POINTS, k, ISA, None, False, False, 64, rank)
     if opened:
-        block.open(0, M)
+        block.open(0, count)
         block.screen(PACKED, 0, PACKED.groups)
     return block
 
@@ -632,9 +634,104 @@ CASES: dict[str, Case] = {
             ({"group_begin": 2, "group_end": 1}, "groups"),
             ({"group_end": PACKED.groups + 1}, "groups"),
             ({"stride": -1}, "stride=-1"),
-            ({"stride": 2, "take_stride": True}, "sample_rank=0: expected at least 1"),
             ({"looks": True}, "looks: the search has none"),
         ],
+    ),
+    "RowBlock.screen_marked": Case(
+        lambda block, **given: block().screen_marked(**given),
+        lambda: {
+            "block": block_of,
+            "points": PACKED,
+            "group_begin": 1,
+            "group_end": PACKED.groups,
+            "marks": np.ones(PACKED.groups - 1, np.uint8),
+        },
+        [
+            *PACKINGS,
+            ({"block": lambda: block_of(opened=False)}, r"call open\(\) first"),
+            ({"group_begin": 0}, "marks has shape"),
+            ({"group_end": PACKED.groups + 1}, "groups"),
+            ({"block": lambda: block_of(queries=rows_of(9), count=9)}, "number of open queries"),
+        ],
+    ),
+    "RowBlock.reach": Case(
+        lambda block, row: block().reach(row),
+        lambda: {"block": block_of, "row": M - 1},
+        [({"row": M}, "row"), ({"block": lambda: block_of(opened=False)}, r"call open\(\) first")],
+    ),
+    "RowBlock.lower_thresholds": Case(
+        lambda block: block().lower_thresholds(),
+        lambda: {"block": block_of},
+        [({"block": lambda: block_of(opened=False)}, r"call open\(\) first")],
+    ),
+    "RowBlock.take_thresholds": Case(
+        lambda block, other: block().take_thresholds(other()),
+        lambda: {"block": block_of, "other": block_of},
+        [
+            ({"other": lambda: block_of(opened=False)}, "blocks differ"),
+            ({"block": lambda: block_of(opened=False)}, r"call open\(\) first"),
+        ],
+    ),
+    "order_cells": Case(
+        _native.order_cells,
+        lambda: {"sketch": rows_of(N), "cell": 8, "order": np.zeros(N, np.int64)},
+        [
+            ({"cell": 0}, "cell=0"),
+            ({"order": np.zeros(N - 1, np.int64)}, "order has shape"),
+            ({"sketch": rows_of(N, 65)}, "columns of the sketch"),
+        ],
+        outputs=("order",),
+    ),
+    "write_boxes": Case(
+        _native.write_boxes,
+        lambda: {
+            "sketch": rows_of(N),
+            "order": np.arange(N),
+            "cell": 8,
+            "least": -4.0,
+            "step": 0.1,
+            "error": 1e-6,
+            "boxes": np.zeros((2, D, N // 8 + 1), np.uint8),
+            "first": 1,
+        },
+        [
+            ({"cell": 0}, "cell=0"),
+            ({"order": np.full(N, N)}, "order has"),
+            ({"step": 0.0}, "least, step, error"),
+            ({"boxes": np.zeros((2, D + 1, N), np.uint8)}, "boxes has shape"),
+            ({"first": 2}, "boxes"),
+        ],
+        outputs=("boxes",),
+    ),
+    "box_squares": Case(
+        _native.box_squares,
+        lambda: {
+            "boxes": np.zeros((2, D, 9), np.uint8),
+            "query": np.zeros(D),
+            "least": -4.0,
+            "step": 0.1,
+            "error": 1e-6,
+            "isa": ISA,
+            "begin": 1,
+            "end": 9,
+            "squares": np.zeros(9, np.int32),
+        },
+        [
+            ({"boxes": np.zeros((3, D, 9), np.uint8)}, "boxes has shape"),
+            ({"query": np.zeros(D + 1)}, "query has shape"),
+            ({"query": np.full(D, np.nan)}, "the query is not finite"),
+            ({"end": 10}, "boxes"),
+            ({"squares": np.zeros(8, np.int32)}, "squares has shape"),
+            ({"isa": "vax"}, "vax"),
+        ],
+        outputs=("squares",),
+    ),
+    "nearest_boxes": Case(
+        _native.nearest_boxes,
+        lambda: {"squares": np.arange(9, dtype=np.int32), "found": np.zeros(3, np.int64)},
+        [({"found": np.zeros(10, np.int64)}, "number of boxes")],
+        outputs=("found",),
+        free=("squares", "found"),
     ),
     "RowBlock.end_sample": Case(
         lambda block: block().end_sample(),
@@ -1562,6 +1659,7 @@ TAKEN = {
             "add_reverse": ("entries", "behind"),
             "end_reverse": ("entries", "behind"),
             "point_terms": ("points",),
+            "order_cells": ("sketch",),
             "DescentRound": ("points", "behind"),
             "best_scores": ("places",),
             "ClusterSearch": ("near", "ranked", "entries"),

@@ -13,7 +13,7 @@ from tonari.nn_descent.reference import ReferenceBackend
 BACKENDS: list[Any] = [CpuBackend, ReferenceBackend]
 if HAS_TORCH:
     from tonari.nn_descent.cuda.backend import CudaBackend
-    from tonari.nn_descent.papers.cuda.gnnd_backend import GnndBackend
+    from tonari.nn_descent.papers.cuda.gnnd import GnndBackend
 
     BACKENDS += [CudaBackend, GnndBackend]
 STEPS = [name for name in vars(Backend) if not name.startswith("_")]

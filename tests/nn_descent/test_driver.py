@@ -20,11 +20,10 @@ from tonari.metrics.recall import neighbors_recall
 from tonari.nn_descent import driver
 from tonari.nn_descent.backend import Round
 from tonari.nn_descent.cpu.backend import CpuBackend
-from tonari.nn_descent.driver import build
+from tonari.nn_descent.driver import build, expected_work, round_work, start_work
 from tonari.nn_descent.entries import ID, MISSING
 from tonari.nn_descent.method import beside_rows
 from tonari.nn_descent.plan import DescentPlan
-from tonari.nn_descent.planning.work import expected_work, round_work, start_work
 from tonari.nn_descent.reference import ReferenceBackend
 from tonari.nn_descent.report import DescentReport, RoundReport
 
@@ -331,12 +330,12 @@ def test_arrays_may_be_tensors() -> None:
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "inner_product", "l1"])
 @pytest.mark.parametrize("start", ["clusters", "random"])
 def test_it_finds_the_neighbours(metric: str, start: str) -> None:
-    points = checks.gaussian(1200, 6)
+    points = checks.gaussian(500, 6)
     found, report, _ = built(points, 8, metric=metric, start=start, recall=0.95)
-    truth = reference.brute(points, points, 8, metric, self_ids=np.arange(1200))
+    truth = reference.brute(points, points, 8, metric, self_ids=np.arange(500))
     assert report.reached
     assert neighbors_recall(found, truth, metric=metric).by_index >= 0.95
-    assert_valid_neighbors(found, m=1200, n=1200, k=8, metric=metric, self_ids=np.arange(1200))
+    assert_valid_neighbors(found, m=500, n=500, k=8, metric=metric, self_ids=np.arange(500))
 
 
 def thousand_copies(n: int) -> Any:
@@ -379,7 +378,7 @@ def test_degenerate_data_give_valid_lists(name: str, start: str) -> None:
 
 
 def test_the_seed_decides() -> None:
-    points = checks.gaussian(1500, 12)
+    points = checks.gaussian(600, 12)
     made = [built(points, 5, start="random", recall=0.7, seed=seed) for seed in (1, 1, 2)]
     assert_same_neighbors(made[0][0], made[1][0])
     assert made[0][1].rounds == made[1][1].rounds != made[2][1].rounds

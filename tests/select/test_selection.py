@@ -101,7 +101,7 @@ def test_samples_that_nearly_fill_a_row(finish: str) -> None:
         assert_selection(found, values, k)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.data())
 def test_small_rows_with_many_ties(data: st.DataObject) -> None:
     rows, n = data.draw(st.integers(0, 20), "rows"), data.draw(st.integers(1, 40), "n")

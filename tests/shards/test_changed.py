@@ -17,8 +17,7 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.graph.files.directory import LARGEST_MATRIX
 from tonari.metrics.changes.change import change_for
 from tonari.shards import tuning
-from tonari.shards.changed import ChangedSource
-from tonari.shards.source import ArraySource, FileSource
+from tonari.shards.source import ArraySource, ChangedSource, FileSource
 
 RNG = np.random.default_rng(0)
 POINTS = RNG.random((240, 6))

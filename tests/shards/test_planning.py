@@ -13,8 +13,7 @@ from tonari.cuda import memory as memory_of_devices
 from tonari.cuda import tuning
 from tonari.nn_descent.entries import MOST_POINTS
 from tonari.shards import tuning as shards_tuning
-from tonari.shards.planning.devices import devices_for_shards
-from tonari.shards.planning.planner import plan_build
+from tonari.shards.planning.planner import devices_for_shards, plan_build
 from tonari.shards.planning.sizes import Sizes
 from tonari.shards.source import as_source
 

@@ -7,7 +7,7 @@ import pytest
 
 import tonari
 from tests.helpers import checks
-from tonari.spanning.linkage import linkage_of
+from tonari.spanning.tree import linkage_of
 
 
 def test_linkage_is_that_of_scipy() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tonari.spanning.pool import NO_PAIR, Pool, pairs_of
+from tonari.spanning.boruvka import NO_PAIR, Pool, pairs_of
 
 
 def pool_of(edges: list[tuple[int, int, float]], n: int = 6) -> Pool:

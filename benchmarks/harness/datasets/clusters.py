@@ -21,13 +21,13 @@ from . import gist, hard, photographs
 
 KINDS = ("sift", "mixture", "gist", "gaussian")
 SEED = 0
-# Largest number of values in a block of rows that is drawn at once.
+# Maximum number of values that are drawn in one block of rows.
 BLOCK = 1 << 25
 
 CLUSTER_ROWS, LEAST_CLUSTERS = 10_000, 100
 INTRINSIC = (12, 30)
 STRENGTH, APART, NOISE = 25.0, 15.0, 1.0
-# Displacement of copies of descriptors, per entry: near descriptors differ by about ten.
+# Displacement of the copies of descriptors, per entry; near descriptors differ by about ten.
 SIFT_NOISE = 4.0
 
 
@@ -64,10 +64,10 @@ def make(kind: str, n: int, d: int, dtype: str, where: str) -> Any:
 
 
 def mixture(clusters: int, d: int, where: str) -> Callable[[int], Any]:
-    """Return a function that returns the next rows of affine clusters, float32."""
+    """Return a function whose every call returns the next rows of affine clusters, float32."""
     import torch
 
-    # The few parameters of the clusters are drawn in host memory, so that they are the same on every device.
+    # The parameters of the clusters are few, and drawn in host memory, so that they are the same for every device.
     generator = torch.Generator().manual_seed(SEED)
     fewest, most = (min(bound, d) for bound in INTRINSIC)
     centres = APART * torch.randn((clusters, d), generator=generator)
@@ -98,7 +98,7 @@ def _sift(n: int, where: str) -> Any:
 
 
 def grown(real: Any, n: int, where: str) -> Any:
-    """Return n rows: the real rows first, then rotated and displaced copies of them."""
+    """Return n rows: the real rows, followed by rotated and displaced copies of them."""
     import torch
 
     d = real.shape[1]

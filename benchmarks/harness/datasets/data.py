@@ -11,7 +11,7 @@ Array = npt.NDArray[Any]
 
 
 class Data(NamedTuple):
-    """``points`` (n, d) and ``queries`` (m, d) or None; C-contiguous."""
+    """Arrays ``points`` (n, d) and ``queries`` (m, d) or None; C-contiguous."""
 
     points: Array
     queries: Array | None

@@ -21,7 +21,7 @@ from .hard import DeviceData
 
 PIXEL_WIDTH = 5
 KINDS = ("sift", "pixels", "magnitudes", "uniform")
-# Number of rows that are made at once on a device.
+# Number of rows that are made in one step on a device.
 BLOCK = 1 << 20
 STREAM_SEED = 1000
 
@@ -64,7 +64,7 @@ def _in_host_memory(kind: str, n: int, m: int, d: int) -> DeviceData:
 
 
 def _copies_on_device(kind: str, n: int, m: int, d: int, where: str) -> DeviceData:
-    """Return points and queries: real rows, then displaced copies if they are too few, as in ``photographs``."""
+    """Return points and queries: real rows and, if these are too few, displaced copies of them (``photographs``)."""
     import torch
 
     whole = photographs.principal_components()[:, :d] if kind == "sift" else photographs.all_pixels()
@@ -87,7 +87,7 @@ def _copies_on_device(kind: str, n: int, m: int, d: int, where: str) -> DeviceDa
 
 
 class Law:
-    """A generator of rows of one kind on a device of torch."""
+    """A generator of rows of one kind, on a torch device."""
 
     def __init__(self, kind: str, d: int, where: str, seed: int) -> None:
         import torch
@@ -116,7 +116,7 @@ class Law:
 
 
 def chunks(kind: str, total: int, chunk: int, d: int, where: str) -> Iterator[Any]:
-    """Yield ``total`` queries of a kind in chunks of ``chunk`` rows; each chunk is made when it is requested."""
+    """Yield ``total`` queries of a kind in chunks of ``chunk`` rows, each of which is made when it is requested."""
     import torch
 
     law = Law(kind, d, where, STREAM_SEED)

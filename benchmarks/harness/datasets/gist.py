@@ -15,14 +15,14 @@ from typing import Any
 from . import photographs
 
 CELLS = 4
-# Numbers of orientations of the filters at the three scales, finest scale first.
+# Number of filter orientations at each of the three scales, finest scale first.
 ORIENTATIONS = (8, 8, 4)
 FILTERS = sum(ORIENTATIONS)
 COLOURS = 3
 WIDTH = CELLS * CELLS * COLOURS * FILTERS
 # Largest side of a picture in pixels; larger pictures are shrunk to it.
 PICTURE = 512
-# The least and the largest width of a window, in pixels.
+# Minimum and maximum width of a window, in pixels.
 WINDOW = (32, 128)
 LEAST_SHARE = 0.6
 GAIN = (0.7, 1.3)
@@ -38,7 +38,7 @@ def gist(n: int, where: str, seed: int) -> Any:
     import torch
 
     pictures = photographs.colour_photographs(PICTURE)
-    # The random windows are drawn in host memory, so that they are the same on every device.
+    # The windows are drawn in host memory, so that they are the same for every device.
     generator = torch.Generator().manual_seed(seed)
     chosen = torch.randint(len(pictures), (2, n), generator=generator)
     place = torch.rand((2, n, 3), generator=generator)
@@ -58,7 +58,7 @@ def gist(n: int, where: str, seed: int) -> Any:
 
 
 def responses(picture: Any) -> Any:
-    """Return magnitudes (height, width, 3, 20) of all filter responses to an 8-bit picture (height, width, 3)."""
+    """Return the magnitudes (height, width, 3, 20) of all filters' responses to an 8-bit picture (height, width, 3)."""
     import torch
 
     height, width = picture.shape[:2]
@@ -79,7 +79,7 @@ def responses(picture: Any) -> Any:
 
 
 def integral(maps: Any) -> Any:
-    """Return, for each pixel corner, the float64 sums over all pixels above it and to its left."""
+    """Return, for each corner of a pixel, the float64 sums over all pixels above it and to its left."""
     import torch
 
     height, width = maps.shape[:2]
@@ -91,7 +91,7 @@ def integral(maps: Any) -> Any:
 def means(sums: Any, place: Any) -> Any:
     """Return means (rows, 16, filters), float32, of the filter responses in the 16 cells of each window.
 
-    `place` (rows, 3) has each window's top, left and size, as fractions from 0 to 1.
+    `place` (rows, 3) has the top, the left edge and the size of each window, as fractions from 0 to 1.
     """
     import torch
 

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 from . import gist, patches, photographs, topics
 
-# Number of values that are made at once: their float64 temporaries take 256 MB.
+# Number of values that are made in one step; float64 temporaries of this many values take 256 MB.
 BLOCK = 1 << 25
 CENTRES = {"mixture": (1000, 1.0), "tight": (20, 1e4)}
 SHIFTS = {"offset 1e3": 1e3, "offset 1e6": 1e6}
@@ -112,7 +112,7 @@ def _rows(law: Any, count: int, d: int, at: str) -> Any:
 
 
 def _law(kind: str, n: int, d: int, where: str, generator: Any) -> Any:
-    """Return a function that makes the next rows of a kind at each call."""
+    """Return a function whose every call makes the next rows of a kind."""
     import torch
 
     def normal(rows: int, dtype: Any = torch.float32) -> Any:

@@ -40,7 +40,7 @@ def clustered(
 
 
 def half_zeros(n: int, m: int, d: int, *, seed: int = 0) -> Data:
-    """Return Gaussian float32 rows in which about half of the rows are zero, as if a measurement were missing."""
+    """Return Gaussian float32 rows, about half of which are zero, as if their measurements were missing."""
     rows = np.random.default_rng(seed).standard_normal((n + m, d), dtype=np.float32)
     rows[np.random.default_rng(seed + 1).random(n + m) < 0.5] = 0
     return split(rows, n)

@@ -16,15 +16,16 @@ from .data import Array, Data, blocks, split
 CACHE = ROOT / "benchmarks" / ".cache"
 SIFT_DIRECTORIES = (ROOT.parent / "shared" / "data", ROOT / "shared" / "data")
 SIFT_WIDTH = 128
-# Pairs of a key-point size and the step of its grid, in pixels.
+# Pairs (size of key points, step of their grid), in pixels.
 SIFT_GRID = ((8, 3), (12, 4), (20, 5), (32, 6))
 PICTURES = {".png", ".jpg", ".jpeg", ".tif", ".tiff", ".gif", ".bmp"}
 COMPONENTS = 27
-# Principal directions are computed from every 17th descriptor, which is enough.
+# Principal directions are computed from every 17th descriptor; more would not change them noticeably.
 PCA_STEP = 17
-# Copies of principal components are displaced by N(0, 1) times this per entry, about as far as nearest neighbours are.
+# Copies of principal components are displaced by N(0, 1) times this per entry, about the distance of nearest
+# neighbours.
 PCA_NOISE = 4.0
-# Copies of pixels are displaced by up to this number of grey levels or pixels, uniformly in both directions.
+# Copies of pixels are displaced by at most this many grey levels or pixels, uniformly in both directions.
 PIXEL_NOISE = 0.5
 
 
@@ -82,13 +83,13 @@ def _sift_rows(n: int, m: int) -> tuple[Array, Array]:
 
 
 def every_sift() -> Array:
-    """Return all descriptors (rows, 128), uint8, of the file that TONARI_SIFT names, else of the photographs."""
+    """Return all descriptors, (rows, 128) uint8, of the file that TONARI_SIFT names or else of the photographs."""
     named = os.environ.get("TONARI_SIFT")
     return read_bvecs(Path(named)) if named else _sift_of_photographs()
 
 
 def read_bvecs(path: Path) -> Array:
-    """Return rows (n, 128) uint8 of a TEXMEX ``.bvecs`` file, as a view of the mapped file."""
+    """Return rows, (n, 128) uint8, of a TEXMEX ``.bvecs`` file, as a view of the mapped file."""
     record = 4 + SIFT_WIDTH
     size = path.stat().st_size
     if size == 0 or size % record:
@@ -102,7 +103,7 @@ def read_bvecs(path: Path) -> Array:
 
 
 def write_bvecs(path: Path, rows: Array) -> None:
-    """Write rows (n, 128) uint8 as ``.bvecs``; the file appears complete or not at all."""
+    """Write rows, (n, 128) uint8, to a ``.bvecs`` file, which appears complete or not at all."""
     raw = np.empty((len(rows), 4 + SIFT_WIDTH), np.uint8)
     raw[:, :4] = np.frombuffer(np.array(SIFT_WIDTH, "<i4").tobytes(), np.uint8)
     raw[:, 4:] = rows
@@ -113,7 +114,7 @@ def write_bvecs(path: Path, rows: Array) -> None:
 
 
 def _sift_of_photographs() -> Array:
-    """Return all distinct descriptors of the photographs, shuffled by a fixed seed; a file caches them."""
+    """Return all distinct descriptors of the photographs, shuffled with a fixed seed; a file caches them."""
     kept = CACHE / "sift-photo.bvecs"
     if kept.exists():
         return read_bvecs(kept)
@@ -123,7 +124,7 @@ def _sift_of_photographs() -> Array:
     parts: list[Array] = []
     for path in _photographs():
         image = cv2.imread(str(path), cv2.IMREAD_GRAYSCALE)
-        # OpenCV does not read GIF and multi-channel TIFF files; the few such pictures are left out.
+        # OpenCV cannot read GIF and multi-channel TIFF files, so the few pictures of this kind are left out.
         if image is None:
             continue
         height, width = image.shape
@@ -156,7 +157,7 @@ def _photographs() -> list[Path]:
 
 
 def pca_sift(n: int, m: int, d: int, *, seed: int = 0) -> Data:
-    """Return the d strongest principal components (1 to 27) of SIFT descriptors, float32; points are never queries.
+    """Return the d strongest principal components (1 to 27) of SIFT descriptors, float32; no point is also a query.
 
     If n + m exceeds the number of descriptors (1.7 million), copies of real rows follow, displaced by 4 N(0, 1) per
     entry. Points are copied from real points, queries from real queries; see :func:`real_rows`.
@@ -170,7 +171,7 @@ def pca_sift(n: int, m: int, d: int, *, seed: int = 0) -> Data:
 
 @functools.cache
 def principal_components() -> Array:
-    """Return all descriptors, in their original order, projected onto 27 principal directions: (rows, 27) float32.
+    """Return all descriptors, in their original order, in 27 principal components: (rows, 27) float32.
 
     The rows come from the file that TONARI_SIFT names, else from the photographs (see :func:`sift_photo`).
     """
@@ -196,7 +197,7 @@ def pixels(n: int, m: int, *, seed: int = 0) -> Data:
 
 @functools.cache
 def all_pixels() -> Array:
-    """Return the pixels of all pictures with 8-bit colours, shuffled by a fixed seed: (rows, 5) float32."""
+    """Return the pixels of all pictures with 8-bit colours, shuffled with a fixed seed: (rows, 5) float32."""
     parts: list[Array] = []
     left = 0
     for image in colour_photographs():
@@ -219,7 +220,8 @@ def colour_photographs(side: int | None = None) -> list[Array]:
     for path in _photographs():
         try:
             opened = Image.open(path)
-        except UnidentifiedImageError:  # not a picture with 8-bit colours, for example a TIFF of several channels
+        # the picture does not have 8-bit colours, for example a TIFF of several channels
+        except UnidentifiedImageError:
             continue
         with opened as image:
             if image.mode != "RGB":
@@ -234,7 +236,7 @@ def colour_photographs(side: int | None = None) -> list[Array]:
 
 
 def real_rows(total: int, n: int, m: int) -> tuple[int, int]:
-    """Divide ``total`` real rows into points and queries; return the number of rows for each.
+    """Divide ``total`` real rows between points and queries; return the number of rows that each gets.
 
     If there are enough real rows, all n points and m queries are real. Otherwise the points have at least five sixths
     of the real rows, or n if that is less, so that they keep the structure of real data.
@@ -244,7 +246,7 @@ def real_rows(total: int, n: int, m: int) -> tuple[int, int]:
 
 
 def _extended(real: Array, n: int, m: int, rng: np.random.Generator, noise: Callable[[Any], Array]) -> Array:
-    """Return n points followed by m queries; each part has real rows first, then displaced copies of them."""
+    """Return n points followed by m queries; each of the two consists of real rows, then displaced copies of them."""
     if n + m <= len(real):
         return np.ascontiguousarray(real[: n + m])
     points, queries = real_rows(len(real), n, m)

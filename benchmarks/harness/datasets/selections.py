@@ -25,11 +25,11 @@ from . import photographs
 
 EXAMPLE = ROOT / "examples" / "sift-photo-10k.bvecs"
 KINDS = ("random", "uniform", "exponential", "leading", "ascending", "descending", "equal", "repeated", "sift")
-# Kinds whose values are independent: an array of a smaller shape can be a part of a larger array.
+# Kinds with independent values: an array of a smaller shape can be a part of a larger array.
 POOLED = ("random", "uniform", "exponential", "repeated")
 REPEATED_VALUES = 16
 LEADING_BITS = 20
-# dtype -> the number of successive whole numbers, from 0, that it represents exactly.
+# Number of successive whole numbers, from 0, that each dtype represents exactly.
 LEVELS = {"uint8": 2**8, "float16": 2**11, "bfloat16": 2**8, "float32": 2**24, "float64": 2**53, "int32": 2**31}
 
 
@@ -74,7 +74,7 @@ def make(kind: str, rows: int, n: int, dtype: str, device: str) -> Any:
 
 
 class Pool:
-    """One array of independent values; its first values are viewed as arrays of any smaller shape."""
+    """One array of independent values, whose first values serve as arrays of any smaller shape."""
 
     def __init__(self, count: int, dtype: str, device: str, kind: str = "random") -> None:
         self.count = count
@@ -103,7 +103,10 @@ def sift_rows(count: int) -> np.ndarray:
 
 
 def sift_size(rows: int, n: int) -> tuple[int, int]:
-    """Return (rows, n), reduced if only the example file exists: to its largest shape with four points per query."""
+    """Return (rows, n), reduced if only the example file exists.
+
+    The reduced shape is the file's largest with four points per query.
+    """
     try:
         sift_rows(rows + n)
     except ValueError:
@@ -113,7 +116,7 @@ def sift_size(rows: int, n: int) -> tuple[int, int]:
 
 
 def sift_distances(rows: int, n: int, device: str) -> Any:
-    """Return distances (rows, n), float32; |q|² + |x|² - 2 q.x is exact here, because all numbers are integers."""
+    """Return distances (rows, n), float32; |q|² + |x|² - 2 q.x is exact for these rows, whose entries are integers."""
     import torch
 
     found = torch.from_numpy(sift_rows(rows + n)).to(device).float()

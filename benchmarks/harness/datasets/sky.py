@@ -10,13 +10,17 @@ import numpy as np
 from .data import Array, Data, blocks, split
 
 POPULATIONS = 12
-# Number of N(0, 1) draws for a row: one for brightness, four for colours, one for extent, 15 for errors of magnitudes.
+# Number of N(0, 1) draws per row: one for brightness, four for colours, one for extent, 15 for errors of magnitudes.
 MAGNITUDE_DRAWS = 6 + 15
 COLOUR_SPREAD = (0.25, 0.12, 0.08, 0.08)
 
 
 class Sky(NamedTuple):
-    """Kinds of objects: their r-band brightness, colours (u-g, g-r, r-i, i-z), extent (0: star), cumulative shares."""
+    """Kinds of objects.
+
+    Each kind has its r-band brightness, its colours (u-g, g-r, r-i, i-z), its extent (0: a star), and the cumulative
+    share of objects up to this kind.
+    """
 
     brightness: Array
     colours: Array
@@ -50,7 +54,8 @@ def fill_magnitudes(rows: Any, kind: Any, draws: Any, sky: Sky) -> None:
     infrared = red - ri
     bands = (green + ug, green, red, infrared, infrared - iz)
     error = 0.02 * 10 ** (0.15 * (red - 18))
-    # The point-spread function misses a part of a galaxy's light, Petrosian's aperture less, and the galaxy model none.
+    # The point-spread function misses a part of a galaxy's light, Petrosian's aperture a smaller part, and the galaxy
+    # model none.
     extent = sky.extended[kind] * abs(0.4 + 0.2 * draws[:, 5])
     for j in range(min(d, 15)):
         model, band = divmod(j, 5)

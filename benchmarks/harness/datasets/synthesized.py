@@ -14,13 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import photographs
+from .data import Data
 
 SEED = 0
 BLOCK = 1 << 16  # number of rows in a block; each block has its own random seed
 CLUSTER_ROWS = 100
 QUANTILES = 256
-# A cluster keeps this number of directions, and the spread in all others is multiplied by the factor BESIDE. With these
-# values, the rows have the local intrinsic dimension of the real rows; with cuVS's 32 directions and a factor of 1, it
+# A cluster keeps this number of directions; the spread in all other directions is multiplied by BESIDE. With these two
+# values, the rows have the local intrinsic dimension of real rows; with 32 directions and a factor of 1, as in cuVS, it
 # would be twice as high.
 DIRECTIONS, BESIDE = 8, 0.35
 _ITERATIONS = 8
@@ -92,6 +93,15 @@ class Synthesized:
         return rows + law.centres[of]
 
 
+def whole_rows(n: int, m: int, d: int, dtype: str) -> Data:
+    """Return n points and m queries of whole numbers from 0 to 255, made in host memory."""
+    law = Synthesized(n + m, d, "cpu", whole=True)
+    points = np.empty((n, d), dtype)
+    for begin in range(0, n, BLOCK):
+        points[begin : begin + BLOCK] = law.rows(begin, min(begin + BLOCK, n)).numpy()
+    return Data(points, law.rows(n, n + m).numpy().astype(dtype) if m else None)
+
+
 def principal(rows: Any, d: int) -> Any:
     """Return rows projected onto their d strongest principal directions."""
     import torch
@@ -117,7 +127,7 @@ def learn(rows: Any) -> Law:
     directions = rows.new_zeros((count, q, d))
     rest, far = rows.new_zeros(count), rows.new_zeros((count, QUANTILES))
     for cluster, (end, size) in enumerate(zip(ends.tolist(), sizes.tolist(), strict=True)):
-        if size < 2:  # a cluster of one row could only give copies of that row
+        if size < 2:  # a cluster of a single row could only produce copies of that row
             far[cluster] = away.norm(dim=1).median()
             rest[cluster] = 1.0
             continue
@@ -131,7 +141,7 @@ def learn(rows: Any) -> Law:
 
 
 def _clusters(rows: Any, count: int) -> tuple[Any, Any]:
-    """Return clusters by k-means: the cluster of each row, and the centres; an empty cluster keeps its centre."""
+    """Return clusters by k-means: the cluster of each row, and the centres; the centre of an empty cluster stays."""
     import torch
 
     drawn = torch.randperm(len(rows), generator=torch.Generator().manual_seed(SEED))[:count]

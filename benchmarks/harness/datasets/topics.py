@@ -14,7 +14,7 @@ NOISE = 0.6
 
 
 def law(d: int, where: str, generator: Any, *, power: float = 1.0) -> Any:
-    """Return a function of a count that makes the next rows (count, d), float32, on the torch device `where`.
+    """Return a function that takes a count and makes the next rows, (count, d) float32, on the torch device `where`.
 
     Variances are proportional to i ** -power.
     """

@@ -105,7 +105,7 @@ def _prepare_panorama(points: Array, metric: str, threads: int) -> Search:
             faiss.omp_set_num_threads(threads)
             squares, indices = index.search(queries, k)
         if metric == "euclidean":
-            np.sqrt(np.maximum(squares, 0, out=squares), out=squares)  # rounding makes some squares negative
+            np.sqrt(np.maximum(squares, 0, out=squares), out=squares)  # rounding can make squares negative
         return squares, indices
 
     return search
@@ -119,7 +119,7 @@ SCIKIT_METRICS = {
     "linf": "chebyshev",
     "minkowski:3": "minkowski",
 }
-POWERS = {"minkowski:3": 3.0}  # the metrics that need scikit-learn's argument p
+POWERS = {"minkowski:3": 3.0}  # the metrics for which scikit-learn needs its argument p
 
 
 def _prepare_sklearn(points: Array, metric: str, threads: int) -> Search:
@@ -137,14 +137,14 @@ def _prepare_sklearn(points: Array, metric: str, threads: int) -> Search:
 
 
 def _prepare_pykdtree(points: Array, metric: str, threads: int) -> Search:
-    # pykdtree uses OMP_NUM_THREADS threads; the variable was set when the process was started.
+    # pykdtree uses OMP_NUM_THREADS threads; the variable was set when this process started.
     from pykdtree.kdtree import KDTree
 
     tree = KDTree(points)
 
     def search(queries: Array, k: int) -> tuple[Array, Array]:
         distances, indices = tree.query(queries, k, sqr_dists=metric == "sqeuclidean")
-        # For k = 1, pykdtree returns arrays of one axis.
+        # for k = 1, pykdtree returns one-dimensional arrays
         return distances.reshape(len(queries), k), indices.reshape(len(queries), k).astype(np.int64)
 
     return search
@@ -157,7 +157,7 @@ def _prepare_ckdtree(points: Array, metric: str, threads: int) -> Search:
     order = {"l1": 1, "linf": np.inf}.get(metric, 2)
 
     def search(queries: Array, k: int) -> tuple[Array, Array]:
-        # A list of ranks instead of k, so that results keep their second axis for k = 1.
+        # a list of ranks instead of k, so that results have two dimensions for k = 1 too
         distances, indices = tree.query(queries, list(range(1, k + 1)), p=order, workers=threads)
         return distances, indices
 
@@ -182,7 +182,10 @@ PEERS: dict[str, Peer] = {
 
 
 class Request(NamedTuple):
-    """Search queries ``start`` to ``stop - 1``. ``single``: one call for each query; ``prepared``: keep the index."""
+    """A request to search queries ``start`` to ``stop - 1``.
+
+    With ``single``, each query is a call of its own; with ``prepared``, the index is kept.
+    """
 
     start: int
     stop: int
@@ -192,7 +195,7 @@ class Request(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """The seconds of building the index (0 if it existed), the seconds of all search calls, and their results."""
+    """The seconds to build the index (0 if it existed), the seconds of all search calls, and their results."""
 
     prepare_seconds: float
     search_seconds: float
@@ -221,7 +224,7 @@ def _serve(connection: Connection, name: str, points_path: str, queries_path: st
 
 
 class RunningPeer:
-    """A peer in its own process, with float32 copies of ``points`` and ``queries``; use as a context manager."""
+    """A peer in its own process, with float32 copies of ``points`` and ``queries``; a context manager."""
 
     def __init__(
         self, name: str, points: Array, queries: Array, metric: str, threads: int, blas_core: str | None
@@ -251,7 +254,10 @@ class RunningPeer:
 
 @functools.cache
 def fastest_blas_core(name: str, threads: int) -> str | None:
-    """Return the OpenBLAS kernels with which a peer searches fastest: 4096 queries among 20,000 x 128 points."""
+    """Return the OpenBLAS kernels with which a peer searches fastest.
+
+    The trial has 4096 queries among 20,000 points of 128 dimensions.
+    """
     rows = np.random.default_rng(0).standard_normal((20_000, 128), dtype=np.float32)
     seconds: dict[str | None, float] = {}
     for core in children.blas_cores():

@@ -32,13 +32,17 @@ from typing import Any
 Search = Callable[[Any, int], Any]
 CERTEX, CERTEX_INT8 = "certex", "certex int8"
 
-# Largest number of scores, queries times points, in one tile of torch's contestants.
+# Maximum number of scores (queries times points) in one tile of the contestants by torch.
 TILE_BYTES = 1 << 33
 
 
 @dataclass(frozen=True)
 class Peer:
-    """A library, its dtype, and the function that prepares its searches; ``compiles``: it has Triton kernels."""
+    """A library on a GPU.
+
+    It has the dtype that the library gets, the function that prepares its searches, and in ``compiles`` whether it has
+    Triton kernels.
+    """
 
     name: str
     module: str
@@ -59,7 +63,7 @@ class Peer:
 
 @contextlib.contextmanager
 def float32_products(precision: str) -> Iterator[None]:
-    """Set the precision of float32 products inside the block: "highest" (float32) or "high" (TF32)."""
+    """Set the precision of float32 matrix products inside the block: "highest" (float32) or "high" (TF32)."""
     import torch
 
     before = torch.get_float32_matmul_precision()

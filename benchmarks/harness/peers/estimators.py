@@ -27,7 +27,7 @@ RADIUS, OUTLIERS, CLUSTERS, IMPUTER = "NearestNeighbors", "LocalOutlierFactor", 
 
 
 class Searched(NamedTuple):
-    """A grid search's result: the candidates' mean scores, the best candidate, and the classes that it predicts."""
+    """A grid search's result: the mean scores of the candidates, the best candidate, and the classes it predicts."""
 
     scores: Any
     best: int
@@ -40,7 +40,7 @@ def missing() -> str | None:
 
 
 class Estimators:
-    """A process that runs one library's estimators on points, queries and labels; use as a context manager."""
+    """A process that runs one library's estimators on points, queries and labels; a context manager."""
 
     def __init__(
         self, name: str, points: Any, threads: int, blas_core: str | None, *, queries: Any = None, labels: Any = None
@@ -56,7 +56,7 @@ class Estimators:
         self._child.ask(("transform", n_neighbors))
 
     def lists(self, rows: Any) -> tuple[Any, Any]:
-        """Return the distances and indices of `rows` of the last graph, in the order of the matrix's storage."""
+        """Return the distances and indices in `rows` of the last graph, in the order of the entries in its matrix."""
         found: tuple[Any, Any] = self._child.ask(("lists", rows))
         return found
 
@@ -99,13 +99,13 @@ def _named(points: Any, queries: Any, labels: Any) -> dict[str, Any]:
 
 
 def _class(modules: Sequence[str], name: str) -> Any:
-    """Return the class `name` from the first of the modules that has it."""
+    """Return the class `name` from the first of the modules that contains it."""
     found = (getattr(importlib.import_module(module), name, None) for module in modules)
     return next(each for each in found if each is not None)
 
 
 def _found(estimator: Any) -> tuple[Any, ...]:
-    """Return the arrays that ``Estimators.fitted`` documents; for RADIUS, still as a matrix or lists."""
+    """Return the arrays that ``Estimators.fitted`` documents; for RADIUS, still as a matrix or as lists."""
     if isinstance(estimator, np.ndarray):
         return (estimator,)
     if isinstance(estimator, tuple):
@@ -134,7 +134,7 @@ def _serve(connection: Connection, modules: Sequence[str], path: str) -> None:
             kept = None
             kept = _class(modules, "KNeighborsTransformer")(n_neighbors=value, n_jobs=-1).fit_transform(points)
         elif verb == "lists":
-            # scikit-learn does not promise the order of a matrix's entries, but stores them in the order of its lists.
+            # scikit-learn does not promise an order of a matrix's entries, but stores them in the order of its lists
             entries = kept.indptr[value][:, None] + np.arange(kept.indptr[1])
             answer = kept.data[entries], kept.indices[entries]
         elif verb == "search":

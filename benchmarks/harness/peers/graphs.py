@@ -23,7 +23,8 @@ from ..proof import without_self
 PYNNDESCENT, CUVS = "pynndescent", "cuvs nn_descent"
 MODULES = {PYNNDESCENT: "pynndescent", CUVS: "cuvs"}
 WARM_ROWS = 4096
-# cuVS's lists have 64 neighbours, more than any case requests, and 96 during the build: 1.5 times as many, as advised.
+# cuVS's lists have 64 neighbours, more than any case requests, and 96 during the build: 1.5 times as many, as cuVS
+# advises.
 CUVS_DEFAULTS = {"graph_degree": 64, "intermediate_graph_degree": 96, "max_iterations": 10}
 
 
@@ -34,7 +35,7 @@ def missing(name: str) -> str | None:
 
 
 class Pynndescent:
-    """A process with float32 copies of points (NumPy), which makes graphs of them; use as a context manager."""
+    """A process with float32 copies of points (NumPy), which builds graphs of them; a context manager."""
 
     def __init__(self, points: Any, threads: int) -> None:
         shared_memory = Path("/dev/shm")
@@ -45,11 +46,11 @@ class Pynndescent:
         self._child = children.Child(_serve, str(path), threads, variables=variables)
 
     def warm(self, settings: dict[str, Any]) -> float:
-        """Compile pynndescent's functions for these settings; return the seconds of compilation."""
+        """Compile pynndescent's functions for these settings; return the seconds that this took."""
         return float(self._child.ask(("warm", settings)))
 
     def build(self, settings: dict[str, Any]) -> int | None:
-        """Build the graph; return the peak memory of the build in bytes, without the points."""
+        """Build the graph; return the peak memory of the build in bytes, not counting the points."""
         peak: int | None = self._child.ask(("build", settings))
         return peak
 
@@ -96,7 +97,7 @@ def _serve(connection: Connection, path: str, threads: int) -> None:
 
 
 def first_pynndescent(path: str, settings: dict[str, Any], threads: int) -> None:
-    """Import pynndescent and build a graph of the points in a file; a new process runs this function."""
+    """Import pynndescent, and build a graph of the points in a file; a new process runs this function."""
     from pynndescent import NNDescent
 
     made = NNDescent(np.load(path), metric="euclidean", n_jobs=threads, random_state=0, **settings)
@@ -104,7 +105,7 @@ def first_pynndescent(path: str, settings: dict[str, Any], threads: int) -> None
 
 
 def cuvs_graph(points: Any, settings: dict[str, Any]) -> Any:
-    """Return cuVS's index of a tensor on the device; its graph is in host memory, (n, graph_degree)."""
+    """Build cuVS's index of a tensor on the device; its graph, (n, graph_degree), is in host memory."""
     from cuvs.neighbors import nn_descent
 
     parameters = nn_descent.IndexParams(metric="sqeuclidean", **CUVS_DEFAULTS | settings)

@@ -107,7 +107,8 @@ class Counted(NamedTuple):
 
 def _serve(connection: Connection, name: str, points_path: str, queries_path: str, metric: str, threads: int) -> None:
     points, queries = np.load(points_path), np.load(queries_path)
-    RADIUS_PEERS[name].prepare(points[:256], metric, threads)(queries[:1], 0.0)  # imports and starts threads
+    # the first call imports modules and starts threads
+    RADIUS_PEERS[name].prepare(points[:256], metric, threads)(queries[:1], 0.0)
     start = time.perf_counter()
     count = RADIUS_PEERS[name].prepare(points, metric, threads)
     prepared = time.perf_counter() - start
@@ -119,7 +120,7 @@ def _serve(connection: Connection, name: str, points_path: str, queries_path: st
 
 
 class RunningRadiusPeer:
-    """A peer in its own process, with float32 copies of points and queries; use as a context manager."""
+    """A peer in its own process, with float32 copies of points and queries; a context manager."""
 
     def __init__(self, name: str, points: Array, queries: Array, metric: str, threads: int) -> None:
         self.name = name

@@ -24,7 +24,7 @@ from .cpu import Array, limit_threads
 
 
 class Task(NamedTuple):
-    """A search for the k nearest rows by a metric; with `min_similarity`, for rows of at least this similarity."""
+    """A search by a metric for the k nearest rows or, if `min_similarity` is set, all rows at least that similar."""
 
     metric: str
     k: int
@@ -110,7 +110,8 @@ def _serve(connection: Connection, name: str, path: str, task: Task, threads: in
 
     points = load_npz(path)
     peer = SPARSE_PEERS[name]
-    peer.prepare(points[:64], task._replace(k=5), threads)(points[:1])  # imports the library and starts its threads
+    # the first call imports the library and starts its threads
+    peer.prepare(points[:64], task._replace(k=5), threads)(points[:1])
     start = time.perf_counter()
     find = peer.prepare(points, task, threads)
     prepared = time.perf_counter() - start
@@ -125,7 +126,7 @@ def _serve(connection: Connection, name: str, path: str, task: Task, threads: in
 
 
 class RunningSparsePeer:
-    """A peer in its own process, with a copy of the points; use as a context manager."""
+    """A peer in its own process, with a copy of the points; a context manager."""
 
     def __init__(self, name: str, points: Any, task: Task, threads: int) -> None:
         from scipy.sparse import csr_matrix, save_npz

@@ -26,7 +26,7 @@ def missing() -> str | None:
 
 
 class FastHdbscan:
-    """A process with float32 copies of points, which builds their spanning trees; use as a context manager."""
+    """A process with float32 copies of points, which builds their spanning trees; a context manager."""
 
     def __init__(self, points: Any, min_samples: int, threads: int) -> None:
         self._folder = tempfile.TemporaryDirectory()

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from tonari.core.results.neighbors import Neighbors
     from tonari.metrics.recall import Recall
 
-# Number of sampled rows for which the answer of exact search is itself compared with all pairs.
+# Number of sampled rows for which even the answer of exact search is compared with all pairs.
 TRUSTED = {"cpu": 4, "cuda": 16}
 # Bars on recall are for this number of nearest neighbours, or for k if that is less.
 RANK = 10
-# Seed of the sample. A build stops at a recall on its own sample, so the recall must be measured on different rows.
+# Seed of the sample. A build stops when the recall of its own sample is reached, so recall is measured on other rows.
 SAMPLE_SEED = 20_211
 
 
@@ -69,7 +69,10 @@ class GraphTruth:
                 raise WrongAnswer(f"{name} of row {self.rows[wrong.argmax()]}: the exact engine is wrong")
 
     def values_of(self, ids: Any) -> Any:
-        """Return float32 distances from each sampled row to its points `ids` (len(rows), any); inf for id -1."""
+        """Return float32 distances from each sampled row to the points in its row of `ids`, (len(rows), any).
+
+        The distance for id -1 is inf.
+        """
         import torch
 
         from tonari.metrics.reference import returned, values_at
@@ -83,7 +86,10 @@ class GraphTruth:
         return returned(values_at(queries, listed, places), np.float32)
 
     def check(self, found: Answer, k: int) -> int:
-        """Raise WrongAnswer unless all rows are in order and sampled distances exact; return the sample size."""
+        """Raise WrongAnswer unless all rows are in order and the sampled distances are exact.
+
+        Return the sample size.
+        """
         import torch
 
         check_rows(*found, self.n, self.n, k, graph=True)
@@ -107,14 +113,17 @@ class GraphTruth:
         return len(self.rows)
 
     def recall(self, ids: Any, k: int) -> Recall:
-        """Return the recall of the first k entries in the sampled lists, with its interval; duplicates count once."""
+        """Return the recall of the first k entries of the sampled lists, with its interval.
+
+        A repeated point counts once.
+        """
         from tonari.metrics.recall import neighbors_recall
 
         listed = once(ids[:, :k])
         return neighbors_recall(type(self.nearest)(self.values_of(listed), listed), self.nearest)
 
     def columns(self, ids: Any, k: int) -> dict[str, Any]:
-        """Return columns of results about the recall, at k and at RANK, of the sampled lists (len(rows), k or more)."""
+        """Return columns of results about the recall of the sampled lists (len(rows), k or more), at k and at RANK."""
         whole, short = (self.recall(ids, rank) for rank in (k, min(RANK, k)))
         return {
             "recall": whole.by_distance,
@@ -125,7 +134,7 @@ class GraphTruth:
 
 
 def once(ids: Any) -> Any:
-    """Return lists as int64 in which -1 replaces every repeated id of a list."""
+    """Return lists as int64, with -1 in place of every id that repeats an earlier one of its list."""
     order = np.argsort(ids, axis=1, kind="stable")
     ordered = np.take_along_axis(ids, order, axis=1)
     again = np.zeros(ids.shape, bool)

@@ -17,11 +17,12 @@ import numpy as np
 from .rows import WrongAnswer, check_rows, first
 
 PROVED_ROWS = 256
-# Half of the proved rows are among this number of first queries: a slow peer is timed on the first queries only.
+# Half of the verified rows are among the first FIRST_ROWS queries, because a slow peer is timed on the first queries
+# only.
 FIRST_ROWS = 8192
-# Number of pairs whose distances are computed at once; each pair has 16 partial sums of 8 bytes.
+# Number of pairs whose distances are computed in one step; each pair has 16 partial sums of 8 bytes.
 PAIRS = 1 << 24
-# Pairs x dimensions that the NumPy reference computes in one case: this takes some seconds.
+# Pairs x dimensions for which the NumPy reference computes distances in one case; this takes some seconds.
 REFERENCE_WORK = 10**9
 REFERENCE_ROWS = 64
 PROOF = "bits of tonari.metrics.reference"
@@ -29,21 +30,24 @@ _LAST = 2**63 - 1
 
 
 class Answer(NamedTuple):
-    """Distances and indices (m, k), tensors on the device of the run."""
+    """Distances and indices (m, k) as tensors on the device of the run."""
 
     distances: Any
     indices: Any
 
 
 def as_answer(found: Any, where: str) -> Answer:
-    """Return a result, Neighbors or KNNGraph of tensors or arrays, as tensors on `where`."""
+    """Return a result (Neighbors or KNNGraph, of tensors or arrays) as tensors on `where`."""
     import torch
 
     return Answer(torch.as_tensor(found.distances, device=where), torch.as_tensor(found.indices, device=where))
 
 
 def sample_rows(m: int, count: int = PROVED_ROWS) -> Any:
-    """Return ascending row numbers of `count` rows to prove, half of them below FIRST_ROWS; all m if they are fewer."""
+    """Return the ascending row numbers of `count` rows to verify; all m rows if there are fewer.
+
+    Half of them are below FIRST_ROWS.
+    """
     if m <= count:
         return np.arange(m)
     rng = np.random.default_rng(0)
@@ -68,7 +72,10 @@ def lane_sum(term: Callable[[int], Any], d: int) -> Any:
 
 
 def squares_of(queries: Any, points: Any) -> Any:
-    """Return squared distances between float64 rows whose columns are the first axis, (d, ...), with broadcasting."""
+    """Return squared distances between float64 rows.
+
+    The columns are the first axis, (d, ...), and arguments are broadcast.
+    """
 
     def term(i: int) -> Any:
         difference = queries[i] - points[i]
@@ -78,7 +85,7 @@ def squares_of(queries: Any, points: Any) -> Any:
 
 
 def distances_of(queries: Any, points: Any) -> Any:
-    """Return distances, rounded to float32 as in results."""
+    """Return distances rounded to float32, as in results."""
     import torch
 
     return squares_of(queries, points).sqrt_().to(torch.float32)
@@ -92,7 +99,8 @@ def truth(queries: Any, points: Any, k: int, where: str, *, own: Any = None) -> 
     queries, points : tensors of shape (m, d) and (n, d), on any device
     where : device that computes
     own : tensor of shape (m,), optional
-        If the queries are points, the row number of each query among the points; it is left out of the query's list.
+        If the queries are points, the row number of each query among the points; this point is left out of the query's
+        list.
 
     Returns
     -------
@@ -108,8 +116,8 @@ def truth(queries: Any, points: Any, k: int, where: str, *, own: Any = None) -> 
     for start in range(0, n, step):
         slab = _columns_first(points[start : start + step], where)[:, None, :]
         width = slab.shape[2]
-        # Distances are not negative, so their bits have the same order as their values; the index in the lower bits
-        # orders equal distances.
+        # Distances are not negative, so their bits have the order of their values; the index in the lower bits orders
+        # equal distances.
         keys = distances_of(rows, slab).view(torch.int32).to(torch.int64) << 32
         keys |= torch.arange(start, start + width, device=where)
         if own is not None:
@@ -135,7 +143,7 @@ def self_check(reference: ModuleType, where: str) -> None:
     rng = np.random.default_rng(0)
     for d in (1, 19, 128):
         points = rng.standard_normal((700, d), dtype=np.float32)
-        points[600:] = points[:100]  # whole numbers, for ties
+        points[600:] = points[:100]  # whole numbers, which cause ties
         own = np.arange(0, 700, 70)
         rows = torch.from_numpy(points)
         asked = rows[torch.from_numpy(own)]
@@ -226,7 +234,7 @@ def check_reference(
     count = int(np.clip(REFERENCE_WORK // points.size, 4, REFERENCE_ROWS))
     chosen = np.random.default_rng(0).permutation(len(queries))[:count]
     own = chosen.astype(np.int64) if graph else None
-    if reference.get_metric(metric).changed:  # such a metric transforms the rows and returns float64
+    if reference.get_metric(metric).changed:  # for such a metric, tonari transforms the rows and returns float64
         queries, points = queries.astype(np.float64), points.astype(np.float64)
     truth = reference.brute(queries[chosen], points, k, metric, self_ids=own)
     for name, ours, true in (
@@ -246,11 +254,11 @@ def check_reference(
 def agreement(ours: Any, theirs: Any, queries: Any, points: Any, metric: str) -> float:
     """Return the share of a peer's indices that are in our lists too.
 
-    Raise WrongAnswer if its distances differ from ours by more than its rounding.
+    Raise WrongAnswer if the peer's distances differ from ours by more than the peer's rounding.
 
     Distances are compared rank by rank: if each number changes by at most t, so does the j-th smallest. The peer sums d
-    float32 products, so t = 8 eps sqrt(d) x the size of what it sums: |q|^2 + max |x|^2 for squared L2, |q| max |x| for
-    inner products, 1 for cosines, the distance itself for the elementwise metrics. Peers answer the first rows only.
+    float32 products, so t is 8 eps sqrt(d) times a size: |q|^2 + max |x|^2 for squared L2, |q| max |x| for inner
+    products, 1 for cosines, the distance itself for the elementwise metrics. Peers answer the first rows only.
     """
     distances, indices = theirs
     rows = len(indices)
@@ -280,7 +288,7 @@ def agreement(ours: Any, theirs: Any, queries: Any, points: Any, metric: str) ->
 
 
 def same(found: Any, expected: Any, who: str) -> None:
-    """Raise WrongAnswer unless an answer has the bits of the expected answer, for all its rows and its k."""
+    """Raise WrongAnswer unless an answer has the same bits as the expected answer, for all its rows and its k."""
     rows, k = found[1].shape
     for name, ours, true in zip(("distance", "index"), found, expected, strict=True):
         wrong = (ours != true[:rows, :k]).any(1)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-# Largest number of values in a block of rows that is checked at once.
+# Maximum number of values in a block of rows that is checked in one step.
 CHECKED_VALUES = 1 << 25
 
 
@@ -17,7 +17,7 @@ class WrongAnswer(AssertionError):
 def check_rows(
     distances: Any, indices: Any, m: int, n: int, k: int, *, graph: bool = False, descending: bool = False
 ) -> None:
-    """Raise WrongAnswer unless all m rows are k distinct, existing points, best first, ties by index.
+    """Raise WrongAnswer unless each of the m rows lists k distinct, existing points, best first, ties by index.
 
     Parameters
     ----------
@@ -50,20 +50,20 @@ def first(faulty: Any) -> int:
 
 
 def own_places(indices: Any, rows: Any = None) -> Any:
-    """Return a mask with one True in each list of a self-join: at the point itself, or else at the last entry.
+    """Return a mask with one True in each list of a self-join: at the point itself or, if absent, at the last entry.
 
     `rows` has the row number of the point to which each list belongs. Default: list i belongs to point i.
     """
     numbers = _column(0, len(indices), indices) if rows is None else rows[:, None]
     own = indices == numbers
-    # If a list has its point twice, only the first of the two entries is marked.
+    # if a list contains its point twice, only the first of the two entries is marked
     own &= own.cumsum(1) == 1
     own[~own.any(1), -1] = True
     return own
 
 
 def without_self(indices: Any, rows: Any = None) -> Any:
-    """Drop the point itself, or else the last entry, from each list of a self-join (m, k + 1); return (m, k)."""
+    """Drop the point itself or, if absent, the last entry from each list of a self-join, (m, k + 1); return (m, k)."""
     return indices[~own_places(indices, rows)].reshape(len(indices), -1)
 
 
@@ -72,7 +72,7 @@ def _sorted(ids: Any) -> Any:
 
 
 def _column(start: int, count: int, like: Any) -> Any:
-    """Return start, ..., start + count - 1 as a column, of the library and on the device of `like`."""
+    """Return start, ..., start + count - 1 as a column, in the library and on the device of `like`."""
     if isinstance(like, np.ndarray):
         return np.arange(start, start + count)[:, None]
     import torch

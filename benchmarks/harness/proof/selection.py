@@ -17,7 +17,7 @@ from .rows import WrongAnswer
 Array = npt.NDArray[Any]
 
 PROVED_ROWS = 4
-# Largest number of values in a block of rows, when all rows are proved.
+# Maximum number of values in a block of rows, where all rows are verified.
 PROVED_VALUES = 2**27
 PROOF = "a stable sort"
 
@@ -30,7 +30,7 @@ def smallest(row: Array, k: int) -> Array:
 
 
 class Proof:
-    """The true k smallest of some rows of a tensor (rows, n): the first row, the last row and some between them."""
+    """The true k smallest values of some rows of a tensor (rows, n): the first row, the last one, and some between."""
 
     def __init__(self, tensor: Any, k: int) -> None:
         self.tensor, self.k = tensor, k
@@ -40,7 +40,7 @@ class Proof:
         self.values = np.stack([line[columns] for line, columns in zip(lines, self.indices, strict=True)])
 
     def narrowed(self, k: int) -> Proof:
-        """Return the proof for a smaller k, made from the first k entries of this one."""
+        """Return the proof for a smaller k, which consists of the first k entries of this one."""
         other = copy.copy(self)
         other.k, other.indices, other.values = k, self.indices[:, :k], self.values[:, :k]
         return other
@@ -75,7 +75,7 @@ class Proof:
         return len(self.rows)
 
     def check_values(self, values: Any) -> None:
-        """Raise WrongAnswer unless a peer's values for the proved rows are right; it may break ties in any way."""
+        """Raise WrongAnswer unless a peer's values for the verified rows are right; it may break ties in any way."""
         import torch
 
         mine = torch.as_tensor(values, device=self.tensor.device)

@@ -17,7 +17,7 @@ from .results import Missing, Results, Where, asked, ratio, value
 
 @dataclass(frozen=True)
 class Cell:
-    """The text of a cell, and the rows from which it is made."""
+    """The text of a cell, and the rows from which the text is made."""
 
     text: str
     rows: tuple[Row, ...] = ()
@@ -52,25 +52,25 @@ def percent(share: float) -> str:
 
 
 def times_text(ratios: Sequence[float]) -> str:
-    """Return ratios as ``4.1×``, or as the smallest and the largest; small ratios have two decimals."""
+    """Return ratios as text: ``4.1×``, or the smallest and the largest; small ratios have two decimals."""
     low, high = (f"{one:.2f}" if max(ratios) < 2 else digits(one, 2) for one in (min(ratios), max(ratios)))
     return f"{low}×" if low == high else f"{low} to {high}×"
 
 
 def sliced(row: Row) -> str:
-    """Return the mark for seconds that were scaled from a part of the queries; otherwise an empty text."""
+    """Return the mark for seconds that were scaled because only some of the queries were timed; otherwise ""."""
     return r"\*" if row["rows_timed"] else ""
 
 
 def shown(row: Row) -> str:
-    """Return the seconds of a row as text, marked if they were scaled from a part of the queries."""
+    """Return the seconds of a row as text, with a mark if only some of the queries were timed."""
     if row["seconds_median"] is None:
         raise Missing(f"the row of {row['who']!r} on {row['case']!r} has no seconds: {row['note'] or 'no note'}")
     return seconds_text(row["seconds_median"]) + sliced(row)
 
 
 def spread_text(rows: Sequence[Row]) -> str:
-    """Return the seconds of the last run, and the fastest and slowest seconds if there are several runs."""
+    """Return the seconds of the last run and, if there are several runs, those of the fastest and the slowest."""
     low, high = (seconds_text(function(row["seconds_median"] for row in rows)) for function in (min, max))
     if low == high:
         return shown(rows[-1])
@@ -87,7 +87,10 @@ def text(words: str) -> Kind:
 
 
 def seconds(beside: Where | None = None, *, bold: bool = False) -> Kind:
-    """Show seconds of the newest run; with `beside`, of the newest run that also has a row meeting these conditions."""
+    """Show the seconds of the newest run.
+
+    With `beside`, it is the newest run that also has a row with these conditions.
+    """
 
     def cell(results: Results, where: Where) -> Cell:
         row = results.pairs(where, {**where, **beside})[-1][0] if beside else results.runs(where)[-1]
@@ -108,7 +111,10 @@ def seconds_of_runs(*, bold: bool = False) -> Kind:
 
 
 def against(**theirs: Any) -> Kind:
-    """Show a peer's seconds in the newest run with tonari, and in brackets the ratios to ours in all such runs."""
+    """Show a peer's seconds in the newest run that also has tonari.
+
+    In brackets it shows the ratios of the peer's seconds to ours in all such runs.
+    """
 
     def cell(results: Results, where: Where) -> Cell:
         pairs = results.pairs(where, {**where, **theirs})
@@ -130,7 +136,7 @@ def against_newest(**theirs: Any) -> Kind:
 
 
 def against_of_runs(**theirs: Any) -> Kind:
-    """Show a peer's seconds in the newest run with tonari, and their range over all such runs."""
+    """Show a peer's seconds in the newest run that also has tonari, and their range over all such runs."""
 
     def cell(results: Results, where: Where) -> Cell:
         pairs = results.pairs(where, {**where, **theirs})
@@ -140,7 +146,7 @@ def against_of_runs(**theirs: Any) -> Kind:
 
 
 def times(**theirs: Any) -> Kind:
-    """Show the ratio of a peer's seconds to ours, or its range over all runs that have both."""
+    """Show the ratio of a peer's seconds to ours; if several runs have both, the range of the ratios."""
 
     def cell(results: Results, where: Where) -> Cell:
         pairs = results.pairs(where, {**where, **theirs})
@@ -178,7 +184,7 @@ def over(ours: Where) -> Kind:
 
 
 def share(**theirs: Any) -> Kind:
-    """Show our seconds divided by another contestant's, or the range over all runs that have both."""
+    """Show our seconds divided by another contestant's; if several runs have both, the range of the quotients."""
 
     def cell(results: Results, where: Where) -> Cell:
         pairs = results.pairs(where, {**where, **theirs})
@@ -241,7 +247,7 @@ def recall(form: str = ".4f", *, at: str = "") -> Kind:
 
 
 def at_recall() -> Kind:
-    """Show the seconds of the newest run, and the recall at 10 that it reached."""
+    """Show the seconds of the newest run, and its recall at 10."""
 
     def cell(results: Results, where: Where) -> Cell:
         row = results.runs(where)[-1]
@@ -261,7 +267,7 @@ def per_second(form: Callable[[float], str] = lambda found: f"{digits(found / 1e
 
 
 def bars_kept() -> Kind:
-    """Show how many of the judged rows meet their bar, as in "5 of 6"."""
+    """Show how many of the judged rows meet their bar, such as "5 of 6"."""
 
     def cell(results: Results, where: Where) -> Cell:
         rows = _judged(results, where)
@@ -325,5 +331,5 @@ def joined(*kinds: Kind, by: str = " / ") -> Kind:
 
 
 def asking(kind: Kind, **where: Any) -> Kind:
-    """Return `kind` with conditions added to, or replacing, those of its table, line and column."""
+    """Return `kind` with conditions that are added to those of its table, line and column, or replace them."""
     return lambda results, asked: kind(results, {**asked, **where})

@@ -1,4 +1,4 @@
-"""Find out by git whether code has changed since it was measured."""
+"""Find out, by git, whether code has changed since it was measured."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..rows import Row
 
-# (suite, device) -> the paths of the code that rows of this suite measure on this device.
+# (suite, device) -> paths of the code that the suite's rows measure on this device.
 Code = Mapping[tuple[str, str], tuple[str, ...]]
 
 

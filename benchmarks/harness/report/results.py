@@ -11,12 +11,12 @@ from typing import Any
 
 from ..rows import COMPARED, Row, read
 
-# Conditions on rows: the name of a column (or "parameters.name" or "extras.name") -> the value that it must have. For
-# texts, the value is a shell pattern; a tuple lists alternatives.
+# Conditions on rows: the name of a column (or "parameters.name" or "extras.name") -> the value that it must have. A
+# text is a shell pattern; a tuple lists alternative values.
 Where = Mapping[str, Any]
 
 PLACE = ("device", "machine", "isa", "threads")
-# Rows that agree in these columns were measured side by side: in one process, for one case, in turns.
+# Rows that agree in these columns were measured side by side: alternately, in one process, for one case.
 RUN = ("case", *PLACE, "commit", "date")
 
 
@@ -29,7 +29,7 @@ class Ambiguous(LookupError):
 
 
 def value(row: Row, name: str) -> Any:
-    """Return a column of a row, or with a name like "extras.left" an entry of the column; None if it is missing."""
+    """Return a column of a row or, with a name like "extras.left", an entry of a column; None if it is missing."""
     column, _, entry = name.partition(".")
     return row[column].get(entry) if entry else row[column]
 
@@ -97,7 +97,7 @@ class Results:
 
     @cached_property
     def _of_case(self) -> dict[Any, list[Row]]:
-        """Name of a case -> its rows, so that the thousands of look-ups of the documents are fast."""
+        """The rows of each case, by its name, so that the documents' thousands of look-ups are fast."""
         found: dict[Any, list[Row]] = {}
         for row in self.rows:
             found.setdefault(row["case"], []).append(row)
@@ -125,7 +125,7 @@ class Results:
         return [_only(rows, where) for _, rows in ordered]
 
     def pairs(self, ours: Where, theirs: Where) -> list[tuple[Row, Row]]:
-        """Return (ours, theirs) for every run with a row for both conditions, oldest run first.
+        """Return pairs (ours, theirs), oldest run first, for every run with rows that meet both conditions.
 
         Raises
         ------
@@ -140,7 +140,7 @@ class Results:
 
 
 def _only(rows: Sequence[Row], where: Where) -> Row:
-    """Return the most complete row of one measurement: a contestant with several bars has one row for each bar."""
+    """Return the most complete row of one measurement: a contestant with several bars has a row for each bar."""
     if len({str(row["seconds_median"] or row["extras"]) for row in rows}) > 1:
         told = sorted(
             {" ".join(str(row[name]) for name in ("who", "stage", "m", "n", "k", "parameters")) for row in rows}

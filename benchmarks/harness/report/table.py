@@ -15,14 +15,14 @@ from .history import History
 from .results import PLACE, Missing, Results, Where
 
 WIDTH = 125
-HELD = "\0"  # stands for a space at which a line must not be broken
+HELD = "\0"  # written in place of a space at which a line must not be broken
 STALE = "†"
 LEGEND = f"{STALE} Measured before the latest changes to the code that it measures."
 ALL_STALE = "All figures on this page were measured before the latest changes to the code that they measure."
 ALL_FRESH = "All figures on this page were measured with the code as it is."
 SLICED = "\\* Extrapolated from a part of the queries."
-# Longest list of case names in a command, in characters. Longer lists are replaced by the names' common beginning, or
-# left out.
+# Maximum length of a list of case names in a command, in characters. A longer list is replaced by the names' common
+# beginning, or left out.
 CASES_LENGTH = 60
 
 
@@ -33,18 +33,18 @@ class Column:
     heading: str
     kind: Kind
     where: Where = field(default_factory=dict)
-    # Whether cells may stay empty if no row meets their conditions.
+    # whether the cells of the column stay empty if no row meets their conditions
     sparse: bool = False
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a table: its first cell, the conditions of its cells, and kinds of cells that replace the columns'."""
+    """A line of a table: its first cell, conditions of its cells, and kinds of cells that differ from the columns'."""
 
     label: str
     where: Where = field(default_factory=dict)
     kinds: Mapping[str, Kind] = field(default_factory=dict)
-    # Whether all cells of the line may lack rows.
+    # whether all cells of the line may stay empty
     rowless: bool = False
 
 
@@ -115,7 +115,7 @@ def fill(table: Table, results: Results) -> Filled:
 
 
 def age(rows: Sequence[Row], history: History) -> str:
-    """Return the sentence of a page about `rows` that are older than the code that they measure."""
+    """Return the sentence of a page about the `rows` that are older than the code that they measure."""
     old = sum(history.old(row) for row in rows)
     return ALL_FRESH if not old else ALL_STALE if old == len(rows) else LEGEND
 
@@ -177,7 +177,7 @@ def _measured(rows: Sequence[Row]) -> str:
 
 
 def _briefly(rows: Sequence[Row]) -> str:
-    """Return the beginning of a sentence, with repeats, machines and dates; the caller adds its end."""
+    """Return the beginning of a sentence about repeats, machines and dates, which the caller completes."""
     days = sorted({row["date"][:10] for row in rows})
     machines = listed(list(dict.fromkeys(row["machine"] for row in rows)))
     return f"{_repeats(rows)} on {machines}, {' to '.join(dict.fromkeys((days[0], days[-1])))}"

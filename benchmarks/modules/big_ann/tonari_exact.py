@@ -5,7 +5,8 @@ from benchmark.datasets import DATASETS
 
 import tonari
 
-# The benchmark's name of a metric -> tonari's. Euclidean radii are squared there, like FAISS's distances.
+# The benchmark's name of a metric -> tonari's name. In the benchmark, Euclidean radii are squared, like FAISS's
+# distances.
 METRICS = {"euclidean": "sqeuclidean", "ip": "inner_product", "angular": "cosine"}
 
 
@@ -27,7 +28,7 @@ class TonariExact(BaseANN):
         self._index = tonari.Index(DATASETS[dataset]().get_dataset(), metric=self._metric)
 
     def load_index(self, dataset):
-        return False  # no index files: packing the points again is faster than reading packed points
+        return False  # no index files are written: packing the points again is faster than reading packed points
 
     def query(self, X, k):
         self.res = self._index.search(X, k).indices

@@ -11,8 +11,8 @@ Each figure has rows of two traversals of one tree: tonari's walk, and the paper
 
 In place of the paper's four psf colours (d = 4), five magnitudes are used here; d = 10 is the same. The paper times
 10^7 queries, as we do on CUDA. Calls that would take longer than a few seconds are timed on the first queries and
-scaled. All timed answers have the bits of one proved answer, because neither the height of a tree nor the order of the
-queries changes an answer.
+scaled. All timed answers have the bits of one verified answer, because neither the height of a tree nor the order of
+the queries changes an answer.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ from ...suites.kdtree.search import (
 BUFFERED = f"{TREE}, buffered"
 KS = (1, 2, 4, 8, 16, 32, 64)
 SIZES = (1 << 14, 1 << 15, 1 << 16, 1 << 17, 1 << 18, 1 << 19, 1 << 20)
-# Largest and least number of points in a leaf when heights are varied; on CUDA a leaf consists of blocks of 64.
+# Maximum and minimum number of points in a leaf, for trees of several heights; on CUDA a leaf consists of blocks of 64.
 LARGEST_LEAF = 1 << 14
 LEAST_LEAF = {"cpu": 8, "cuda": 48}
 QUERY_SHARES = (1000, 300, 100, 30, 10, 3, 1)
-# A call that would take more than LONGEST seconds is timed on fewer queries. Its time is estimated from a call with
-# PILOT_ROWS queries.
+# A call that would take more than LONGEST seconds is timed on fewer queries, as estimated from a call with PILOT_ROWS
+# queries.
 LONGEST = 4.0
 PILOT_ROWS = {"cpu": 2048, "cuda": 1 << 18}
 
@@ -105,7 +105,7 @@ def table(run: Run, case: Case) -> None:
 
 
 def rows_for(run: Run, case: Case, call_of: Callable[[int], Callable[[], Any]]) -> int:
-    """Return the number of queries that a call can search in about LONGEST seconds; at most those of the case."""
+    """Return the number of queries, at most those of the case, that a call can search in about LONGEST seconds."""
     pilot = PILOT_ROWS[run.device.kind]
     if case.m <= 2 * pilot:
         return case.m
@@ -116,7 +116,10 @@ def rows_for(run: Run, case: Case, call_of: Callable[[int], Callable[[], Any]]) 
 
 
 def tree(run: Run, case: Case, data: DeviceData, expected: Answer, **choices: Any) -> None:
-    """Write a row for each traversal of a tree; ``choices`` override the plan, which otherwise chooses the height."""
+    """Write a row for each traversal of a tree.
+
+    ``choices`` override the plan, which otherwise chooses the tree's height.
+    """
     for who, traversal in ((TREE, "walk"), (BUFFERED, "buffered")):
         planned = Planned(run, case, data, traversal=traversal, **choices)
         facts = {"who": who, "stage": "search", "proof": PROOF, "recall": 1.0} | planned.columns()
@@ -137,7 +140,7 @@ def point(
     call_of: Callable[[int], Callable[[], Any]],
     facts: dict[str, Any],
 ) -> None:
-    """Prove and time one point of a figure; ``call_of(count)`` returns a search of the first ``count`` queries."""
+    """Verify and time one point of a figure; ``call_of(count)`` returns a search of the first ``count`` queries."""
 
     def work() -> None:
         rows = rows_for(run, case, call_of)

@@ -17,7 +17,7 @@ TITLES = {
     "5": "neighbours (figure 5)",
     "6": "points (figure 6)",
 }
-# Figure -> the column on its horizontal axis, and the axis label.
+# For each figure: the column on its horizontal axis, and the label of the axis.
 AXES = {
     "2": ("height", "height of the tree"),
     "3a": ("m", "queries"),
@@ -52,7 +52,7 @@ def panels(figure: str, rows: Sequence[Row]) -> list[Panel]:
 
 
 def series_of(figure: str, row: Row) -> str:
-    """Return the name of the curve to which a row belongs."""
+    """Return the name of the curve on which a row is drawn."""
     name = str(row["who"])
     if figure == "3a":
         order = "sorted by leaf" if row["extras"]["sort"] else "as they came"
@@ -71,7 +71,10 @@ def curves(figure: str, rows: Sequence[Row]) -> Iterator[tuple[str, float, float
 
 
 def parts_of(figure: str, row: Row) -> dict[str, float]:
-    """Return curve name -> seconds for a row, which is on one curve, or in figure 4 on a curve for each phase."""
+    """Return a row's seconds for each curve, as {curve name: seconds}.
+
+    A row belongs to one curve; in figure 4, to the curve of the total and to one for each phase.
+    """
     if figure != "4":
         return {series_of(figure, row): row["seconds_median"]}
     parts = {"everything": row["seconds_median"]}

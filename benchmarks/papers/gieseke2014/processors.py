@@ -26,7 +26,7 @@ OVER = {ALL_CORES: "over_all_cores", ONE_CORE: "over_one_core"}
 
 
 class Place(NamedTuple):
-    """A contestant: its name, the run and the data on its device, and its traversal of the tree."""
+    """A contestant: its name, its run and data on its device, and its traversal of the tree."""
 
     who: str
     run: Run
@@ -50,7 +50,7 @@ def compare(run: Run, case: Case) -> None:
 
 
 def timed(case: Case, place: Place, expected: Answer, others: dict[str, float]) -> float:
-    """Prove and time a contestant, write its row, and return its seconds for all queries."""
+    """Verify and time a contestant, write its row, and return its seconds for all queries."""
     run = place.run
     planned = Planned(run, case, place.data, traversal=place.traversal)
     rows = rows_for(run, case, lambda count: planned.call(count, case.k))

@@ -33,7 +33,7 @@ from ...suites.kdtree.search import (
 )
 from .figures import BUFFERED, QUERY_SHARES
 
-HEIGHTS = (8, 11, 14)  # heights of the tree; 8 is the paper's
+HEIGHTS = (8, 11, 14)  # tried heights of the tree; 8 is the paper's
 AS_THEY_CAME = "as they came"
 
 
@@ -61,7 +61,7 @@ def compare(run: Run, case: Case) -> None:
 
 
 def at_height(run: Run, case: Case, data: DeviceData, expected: Answer, height: int) -> None:
-    """Write rows of both traversals of a tree of this height; ratios are to the walk of the same tree."""
+    """Write rows of both traversals of a tree of this height; ratios are to tonari's walk of the same tree."""
     planned = Planned(run, case, data, height=height)
     facts = {"stage": "search", "proof": PROOF, "recall": 1.0} | planned.columns()
     both = [

@@ -29,7 +29,7 @@ METRICS = ("euclidean", "cosine", "correlation")
 SIZES_N = {"cuda": tuple(2**i for i in range(13, 17)), "cpu": tuple(2**i for i in range(11, 14))}
 D = 128
 WHO = "products and quick"
-# Largest number of distances in memory at once.
+# Maximum number of distances in memory at once.
 BATCH_VALUES = 2**28
 SECONDS = 0.5
 
@@ -71,7 +71,7 @@ def as_in_the_paper(select_k: Any, points: Any, k: int, metric: str, **options: 
 
 
 def compare(run: Run, case: Case) -> None:
-    """Compare our graph with the paper's for every n and k, alternately."""
+    """Time our graph and the paper's alternately, for every n and k."""
     for wanted in SIZES_N[run.device.kind]:
         n = size(run, 1, wanted)[1]
         points = hard.make(case.data, n, 0, case.d, run.where).points
@@ -86,7 +86,7 @@ def compare(run: Run, case: Case) -> None:
 
 
 def measure(run: Run, metric: str, points: Any, k: int) -> list[dict[str, Any]]:
-    """Prove tonari's graph, compare the paper's graph with it, and time both."""
+    """Verify tonari's graph, compare the paper's graph with it, and time both."""
     from tonari.metrics import reference
 
     tonari = run.tonari

@@ -44,7 +44,7 @@ RIVALS = {"5": ("insertion",), "6": ("insertion",), "7": ("bitonic",), "8": ("ra
 
 
 def quicks(device: str) -> dict[str, dict[str, Any]]:
-    """Return contestant -> options of quick multi-select; on a GPU there are two variants."""
+    """Return the options of quick multi-select for each contestant's name; on a GPU there are two variants."""
     return {f"quick, {unit}": {"unit": unit} for unit in ("warp", "block")} if device == "cuda" else {"quick": {}}
 
 
@@ -76,7 +76,7 @@ def points(run: Run) -> Iterator[Point]:
         for k in SIZES_K:
             for name, (method, options) in rivals.items():
                 yield Point("10", f"k = {k}: {name}", rows, n, k, method, options)
-    # All kinds of data have the same shape, for which enough descriptors exist.
+    # all kinds of data have the same shape, one for which enough descriptors exist
     rows, n = sift_size(*size(run, TABLE_ROWS[device], N))
     for k in SIZES_K:
         for name, (method, options) in contestants.items():
@@ -103,7 +103,7 @@ def panels(figure: str, rows: Sequence[dict[str, Any]]) -> list[Panel]:
 
 
 def speedups(found: Curves, rival: str) -> Curves:
-    """Return k -> the seconds of a rival divided by those of the faster variant of quick multi-select."""
+    """Return, for each k, the seconds of a rival divided by those of the faster variant of quick multi-select."""
     better: Curves = {}
     for series, places in found.items():
         k, _, name = series.partition(": ")

@@ -28,7 +28,7 @@ from .search import pruned
 from .selection import DATA, QUERIES, SIZES_K
 
 FINISHES = ("heap", "halving")
-# A number of samples that is too small for a threshold: both finishes get all survivors.
+# Too small a number of samples for a threshold, so that both finishes get all survivors.
 TOO_FEW = 1
 SAMPLES_OVER_K = 8
 # Lengths n of a row, as multiples of k.
@@ -56,7 +56,7 @@ def compare(run: Run, case: Case) -> None:
 
 
 def measure(run: Run, proof: Proof, data: str, left: int) -> list[dict[str, Any]]:
-    """Prove and time both finishes on about ``left * k`` survivors, and the whole selection with the heap."""
+    """Verify and time both finishes on about ``left * k`` survivors, and the whole selection with the heap."""
     import torch
 
     select_k, k, n = run.tonari.select_k, proof.k, proof.tensor.shape[1]

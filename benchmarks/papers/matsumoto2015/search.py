@@ -28,13 +28,13 @@ from ...harness.run import Run, say, seconds_of
 from ...suites.exact_cuda.search import load, ours, proof_of
 from ...suites.exact_cuda.speed import speed
 
-# Number of queries in a batch, whose distances are on the device together.
+# Number of queries in a batch, whose distances are on the device at the same time.
 BATCH = 512
 SAMPLES_PER_K = (8, 32)
 
 
 class Survivors(NamedTuple):
-    """The survivors of a batch in host memory, (rows, width); the first ``lengths`` values of each row are valid."""
+    """The survivors of a batch in host memory, (rows, width); in each row, the first ``lengths`` values are valid."""
 
     distances: Any
     indices: Any
@@ -42,7 +42,7 @@ class Survivors(NamedTuple):
 
 
 def pruned(select_k: Any, matrix: Any, columns: Any, k: int) -> tuple[Any, Any, Any]:
-    """Return the values of each row that do not exceed the k-th smallest of its samples (section V-A).
+    """Return each row's values that do not exceed the k-th smallest of its samples (section V-A).
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def pruned(select_k: Any, matrix: Any, columns: Any, k: int) -> tuple[Any, Any, 
     import torch
 
     samples = matrix[:, columns]
-    # A sample of fewer than k values has no k-th value; then nothing is pruned.
+    # a sample of fewer than k values has no k-th value, so nothing is pruned
     bound = (
         select_k(samples, k, method="threshold").values[:, -1:]
         if samples.shape[1] >= k
@@ -116,7 +116,7 @@ class Pipeline:
             for start in range(0, len(queries), self.batch):
                 left, ready = self.prune(queries[start : start + self.batch])
                 waiting.append(cpu.submit(self.sort, left, ready))
-                # At most two batches are in host memory: one is sorted while the next is copied.
+                # at most two batches are in host memory: one is sorted while the next one is copied
                 if len(waiting) == 2:
                     found.append(waiting.pop(0).result())
             found += [future.result() for future in waiting]
@@ -133,8 +133,9 @@ class Pipeline:
         return scores.clamp_(min=0).sqrt_()
 
     def prune(self, queries: Any) -> tuple[Survivors, Any]:
-        """Start copying the survivors of a batch to host memory, and return them with the event that marks the end
-        of the copy.
+        """Start copying the survivors of a batch to host memory.
+
+        Return them with the CUDA event that marks the end of the copy.
         """
         matrix = self.distances(queries)
         values, ids, lengths = pruned(self.select_k, matrix, self._columns, self.k)
@@ -160,8 +161,8 @@ class Pipeline:
             ready.synchronize()
         started = time.perf_counter()
         distances, indices, lengths = (part.numpy() for part in left)
-        # With one sample, there is no threshold if k > 1, so every survivor reaches the heap. For k = 1 the sample is a
-        # threshold.
+        # With a single sample and k > 1 there is no threshold, so every survivor reaches the heap. For k = 1, the
+        # sample is a threshold.
         best = self.select_k(distances, self.k, method="threshold", finish="heap", samples=1, lengths=lengths)
         answer = best.values, np.take_along_axis(indices, best.indices, axis=1)
         self.heap_seconds += time.perf_counter() - started
@@ -184,12 +185,12 @@ def compare(run: Run, case: Case) -> None:
 
 
 def sample_sizes(case: Case) -> Iterator[int]:
-    """Yield the values of n_S for a case, each at most the number of points."""
+    """Yield the values of n_S for a case, none larger than the number of points."""
     yield from dict.fromkeys(min(case.n, factor * case.k) for factor in SAMPLES_PER_K)
 
 
 def measure(run: Run, case: Case, pipeline: Pipeline, queries: Any, proof: Any, seconds: float) -> dict[str, Any]:
-    """Prove and time TH-heap with one n_S; return its row."""
+    """Verify and time TH-heap for one value of n_S; return its row."""
     import torch
 
     _, indices = pipeline.search(queries)

@@ -59,7 +59,7 @@ def points(run: Run) -> Iterator[Point]:
         for k in SIZES_K:
             yield from _threshold("7", "8", data, rows, n, k, {"samples": min(SAMPLES, n)} | batch, finishes)
             if device == "cpu":
-                # Without the option `samples`, the library chooses n_S = 8 k.
+                # without the option `samples`, the library chooses n_S = 8 k
                 paper = {"finish": "heap"} | batch
                 series = f"{data}, the paper's rank, n_S = 8 k: ratios"
                 yield Point("7", series, rows, n, k, "threshold", paper, data, counted=True)
@@ -99,7 +99,7 @@ def _threshold(
     options: dict[str, Any],
     finishes: dict[str, dict[str, Any]],
 ) -> Iterator[Point]:
-    # A sample of fewer than k values has no k-th value, hence no threshold.
+    # a sample of fewer than k values has no k-th value, hence no threshold
     if options["samples"] < k:
         return
     yield Point(ratios, f"{data}: ratios", rows, n, k, "threshold", options, data, counted=True)
@@ -111,7 +111,7 @@ def _threshold(
 
 
 def summary(counters: Any, point: Point) -> dict[str, Any]:
-    """Return the ratios of equations 3 and 4 (compression and threshold) from the counters."""
+    """Return, from the counters, the ratios of equations 3 and 4 (compression and threshold)."""
     return {"compression_ratio": counters.compression_ratio, "threshold_ratio": counters.threshold_ratio}
 
 
@@ -165,7 +165,7 @@ def _per_query(row: dict[str, Any]) -> float | None:
     return None if value is None else value * 1e6 / float(row["m"])
 
 
-# Figure that compares with other methods -> the column that varies, its label, and the curves.
+# For each figure that compares with other methods: the column that varies, its label, and the curves.
 RIVALRIES: dict[str, tuple[str, str, Callable[[dict[str, Any]], float | None]]] = {
     "10": ("n", "n", _milliseconds),
     "11": ("k", "k", _milliseconds),

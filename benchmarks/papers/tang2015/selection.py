@@ -46,7 +46,10 @@ BOTH = {"buffer": "full", "group": 4}
 
 
 def closed_form(n: int, k: int) -> np.ndarray:
-    """Return the expected number of writes to each of the k positions of an insertion queue, largest value first."""
+    """Return the expected number of writes to each of the k positions of an insertion queue.
+
+    The position of the largest value comes first.
+    """
     harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, n + 1))])
     j = np.arange(k, 0, -1)
     expected: np.ndarray = j + j * (harmonic[n] - harmonic[j])
@@ -90,8 +93,8 @@ def _table_cells(run: Run) -> list[tuple[int, int]]:
 
 
 def table_methods(device: str) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Return line of table I -> (method, options): the paper's methods, then tonari's others, then torch.topk."""
-    # On a GPU, the method "threshold" has only one finish, halving.
+    """Return (method, options) for each line of table I: the paper's methods, tonari's others, and torch.topk."""
+    # on a GPU, the method "threshold" has only one finish, halving
     threshold: dict[str, tuple[str, dict[str, Any]]] = {"threshold": ("threshold", {})}
     if device == "cpu":
         threshold = {f"threshold, {finish}": ("threshold", {"finish": finish}) for finish in ("heap", "halving")}
@@ -145,7 +148,7 @@ def panels(figure: str, rows: Sequence[dict[str, Any]]) -> list[Panel]:
 
 
 def _along(rows: Sequence[dict[str, Any]], axis: str) -> list[dict[str, Any]]:
-    """Return the rows along an axis, k or n: those in which the other of the two has its most frequent value."""
+    """Return the rows to draw against k or n (`axis`): those with the most frequent value of the other one."""
     other = "n" if axis == "k" else "k"
     values = [row[other] for row in rows]
     return [row for row in rows if row[other] == max(set(values), key=values.count)] if rows else []

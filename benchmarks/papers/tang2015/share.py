@@ -51,7 +51,7 @@ def distances_of(queries: Any, points: Any) -> Any:
 
 
 def compare(run: Run, case: Case) -> None:
-    """Prove and time every part of a search, for each k."""
+    """Verify and time every part of a search, for each k."""
     import torch
 
     generator = torch.Generator(run.where).manual_seed(0)

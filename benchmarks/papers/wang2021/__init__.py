@@ -10,7 +10,7 @@ from ...suites.nn_descent import SUITE as NN_DESCENT
 from ...suites.nn_descent import curves
 from . import figures, plots
 
-# First part of a case's name -> the figure of the paper, and the function that measures it.
+# For each first part of a case's name: the paper's figure, and the function that measures it.
 FIGURES: dict[str, tuple[str, Callable[[Run, Case], None]]] = {
     "curve": ("6", figures.curve),
     "phi": ("4", figures.phi),
@@ -21,14 +21,14 @@ FEW = 100_000
 
 
 def _cases() -> Iterator[Case]:
-    """Yield the paper's figures as cases on the data of the suite nn_descent; only descriptors are merged, as there."""
+    """Yield the paper's figures as cases on the data of the suite nn_descent; as there, only descriptors are merged."""
     for case in NN_DESCENT.cases:
         if case.device == "cuda" and case.work is curves.curve:
             for name, (figure, work) in FIGURES.items():
                 if name != "ggm" or case.data == "sift":
                     named = {"name": f"{name}-{case.data}", "figure": figure, "work": work}
                     yield case.resized(split=case.n // 2 if name == "ggm" else 0, peers=(), rare=False, **named)
-            if case.data == "sift":  # r1 takes minutes for a million rows
+            if case.data == "sift":  # the update r1 takes minutes for a million rows
                 named = {"name": f"ablation-{case.data}-100k", "figure": "5", "work": figures.ablation}
                 yield case.resized(n=FEW, m=FEW, peers=(), rare=False, cost=60.0, **named)
 

@@ -16,12 +16,12 @@ from ...suites.nn_descent.merge import MERGE, Merged
 from . import rounds as pushing
 
 GNND = "tonari gnnd"
-# Settings with which a build does a fixed number of rounds and does not stop at a recall, as in PAPER.
+# The settings in PAPER by which a build runs a fixed number of rounds and does not stop at a recall.
 ENDLESS = {name: PAPER[name] for name in ("recall", "sample")}
 
 
 class Unrepeatable(OurGraph):
-    """A graph whose bits may differ between builds, so every build is proved."""
+    """A graph whose bits may differ from build to build, so that every build is verified."""
 
     def judged(self, truth: GraphTruth) -> dict[str, Any]:
         self._proved = None
@@ -40,7 +40,7 @@ class PushedGraph(OurGraph):
         return pushing.build(self._points[:rows], self._case.k, update=self._update, seed=SEED, **self.settings)
 
     def judged(self, truth: GraphTruth) -> dict[str, Any]:
-        """Prove the graph; with locks, a second graph may differ from the first and is proved again."""
+        """Verify the graph; with locks, a second graph may differ from the first, and is verified again."""
         if self._update != "proposals":
             self._proved = None
         return super().judged(truth)
@@ -72,8 +72,8 @@ class Watched(Unrepeatable):
         super().call()
 
     def course(self) -> list[dict[str, Any]]:
-        """Return extras for each round of the last graph: its number, φ and seconds."""
-        ends = self._ticks[1:]  # without the first tick, which ends the start
+        """Return extras with an entry for each round of the last graph: the round's number, φ and seconds."""
+        ends = self._ticks[1:]  # without the first tick, which marks the end of the start
         return [
             {"round": number, "phi": made.phi, "changed": made.changed, "seconds": seconds}
             for number, (made, seconds) in enumerate(zip(self._made.report.rounds, ends, strict=False), 1)
@@ -88,7 +88,7 @@ def gnnd(run: Run, case: Case, samples: int, rounds: int) -> OurGraph:
 
 
 class MergedBy(Merged):
-    """A graph merged from the graphs of two halves by an update (GGM); all updates start from the same two graphs."""
+    """A graph that an update merges from the graphs of two halves (GGM); all updates start from the same two graphs."""
 
     def __init__(self, run: Run, case: Case, update: str, recall: float) -> None:
         super().__init__(run, case, recall=recall, seed=SEED, update=update)

@@ -62,7 +62,7 @@ def everything_kernel(
     # outputs: lists of one segment
     entries_ptr,
     distances_ptr,
-    # int32 [n], 1 where a program holds the lock of the list
+    # locks: int32 [n], 1 where a program holds the lock of the list
     locks_ptr,
     # shapes
     first,

@@ -23,7 +23,7 @@ from ...suites.nn_descent.curves import PAPER, RANDOM, RECALLS, ROUNDS, one_by_o
 from .contestants import ENDLESS, GNND, MergedBy, PushedGraph, Watched, gnnd
 
 PHI_ROUNDS = 14
-# With lists of 32 entries, both builds start from the 32 random neighbours (the paper's p) that "gnnd" draws.
+# With lists of 32 entries, both builds start from the same 32 random neighbours (the paper's p), which "gnnd" draws.
 PULLED = PAPER | {"list_size": PAPER["n_hubs"], "rounds": PHI_ROUNDS}
 PUSHED = ENDLESS | {"update": "gnnd", "start": "random", "samples": PAPER["n_hubs"], "rounds": PHI_ROUNDS}
 ABLATION = ("locks", "r2", "r1")  # updates of figure 5; r1 takes minutes for a million points

@@ -66,7 +66,7 @@ def merge_kernel(
         tl.store(entries_ptr + rank, id | NEW, mask=fresh & (rank < SIZE))
         tl.store(distances_ptr + rank, distance, mask=fresh & (rank < SIZE))
         tl.debug_barrier()
-        # Proposals ascend: if one is farther than the last entry of the list, so are all later proposals.
+        # Proposals ascend by distance: if one is farther than the list's last entry, so are all later ones.
         at += CHUNK
         following = tl.load(keys_ptr + at, mask=at < end, other=0).to(tl.int32).to(tl.float32, bitcast=True)
         last = tl.load(distances_ptr + SIZE - 1, mask=inside, other=_INFINITE)

@@ -8,7 +8,7 @@ from ...harness.plots import Curves, Figure, Panel, where
 from ...harness.rows import Row, newest
 
 NAME = "wang2021"
-# First part of a case's name -> number and title of the figure.
+# For each kind of case, which is the first part of its name: number and title of the figure.
 FIGURES = {
     "phi": ("4", "φ after each round"),
     "ablation": ("5", "the selective update and its locks"),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tonari.core.results.neighbors import Neighbors
     from tonari.nn_descent.papers.cuda.gnnd import Lists
 
-BLOCK = 1 << 16  # number of rows in a block, whose proposals are in memory together
+BLOCK = 1 << 16  # number of rows in a block; the proposals of a block are in memory at the same time
 
 
 def build(
@@ -53,8 +53,8 @@ def build(
         Exact distances, float32.
     """
     from tonari.cuda.devices import on
+    from tonari.nn_descent.cuda.backend import random_on
     from tonari.nn_descent.cuda.form import form_of
-    from tonari.nn_descent.cuda.random_entries import random_on
     from tonari.nn_descent.papers.cuda.gnnd import descend, lists_of
 
     from .updates import UPDATES

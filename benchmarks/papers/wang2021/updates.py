@@ -15,16 +15,17 @@ import torch
 
 from tonari.cuda.launch import launch
 from tonari.nn_descent.cuda.form import Form
-from tonari.nn_descent.cuda.reverse import reverse_of
+from tonari.nn_descent.cuda.rounds import reverse_of
 from tonari.nn_descent.entries import ID, NEW
 from tonari.nn_descent.papers.cuda.gnnd import Lists, Spinlocks, rows_of_a_program, shape_of
 
 from .everything_kernels import everything_kernel, tiles_kernel
 from .merge_kernel import merge_kernel
 
-TILES_BLOCK = 1 << 12  # number of rows whose sampled distances are in memory together: 12 (2p)² bytes for each row
-CHUNK = 32  # number of proposals for a row that are merged in one step
-WARPS = 4  # number of warps in a program that matches samples; a program that takes locks has one
+# number of rows whose sampled distances are in memory at the same time: 12 (2p)² bytes for each row
+TILES_BLOCK = 1 << 12
+CHUNK = 32  # number of proposals per row that are merged in one step
+WARPS = 4  # number of warps of a program that matches samples; a program that takes locks has one warp
 
 
 class OneLock(Spinlocks):
@@ -38,7 +39,10 @@ class Everything(OneLock):
     """The update r1: all matched pairs are inserted into the lists."""
 
     def renew(self, form: Form, lists: Lists, new: Any, old: Any, rows: range, boundary: int | None) -> None:
-        """Match the samples of `rows`, and merge all pairs into the lists; `boundary`, for merges, is ignored."""
+        """Match the samples of `rows`, and merge all pairs into the lists.
+
+        `boundary`, which merges need, is ignored.
+        """
         tile, device = new.shape[1], new.device
         samples = {"new_ptr": new, "old_ptr": old}
         for first in range(rows.start, rows.stop, TILES_BLOCK):
@@ -56,11 +60,14 @@ class Proposals(OneLock):
     """An update in two phases: all proposals are written and sorted before any list changes."""
 
     def reverse(self, samples: Any, room: int) -> Any:
-        """Return, for each point, up to `room` rows that sample it; rows in which it has the best rank come first."""
+        """Return, for each point, up to `room` rows that sample it; rows that list it at the best rank come first."""
         return reverse_of(samples, samples.shape[1], room)
 
     def insert(self, lists: Lists, keys: Any, ids: Any) -> None:
-        """Merge proposals into the lists: `keys` and `ids`, tensors of equal shape; negative keys are no proposals."""
+        """Merge proposals into the lists: `keys` and `ids`, tensors of equal shape.
+
+        A negative key means no proposal.
+        """
         proposed = (keys.view(-1) >= 0).nonzero()[:, 0]
         keys, order = keys.view(-1)[proposed].sort()
         ids = ids.view(-1)[proposed[order]]

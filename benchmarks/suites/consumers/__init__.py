@@ -34,7 +34,7 @@ QUERIES = 256  # number of queries whose predicted classes are compared
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """Return the call of a case that a comparison of two versions times."""
+    """Return a function that runs a case once; comparisons of two versions time it."""
     calls = {
         estimators.transform: estimators.transform_call,
         estimators.grid: estimators.grid_call,

@@ -19,9 +19,10 @@ from ...harness.datasets import clusters, photographs
 from ...harness.run import Run
 
 CLASSES = 5
-CENTRES, SIDE, WIDTH = 50, 10.0, 0.3  # of "blobs": the number of clusters, the side of their cube, and their spread
+# data "blobs": the number of clusters, the side of the cube that contains them, and their spread
+CENTRES, SIDE, WIDTH = 50, 10.0, 0.3
 GAPS = 0.2  # share of entries that are NaN
-NOISE = 0.1  # share of the labels that are random, instead of following from the point
+NOISE = 0.1  # share of the labels that are random; the other labels follow from the point
 
 
 def points_of(run: Run, case: Case) -> Any:
@@ -59,7 +60,10 @@ def components(rows: Any, d: int) -> Any:
 
 
 def labels_of(points: Any) -> Any:
-    """Return a class for each point: the random direction along which it is farthest; some classes are random."""
+    """Return a class for each point.
+
+    It is the one of several random directions along which the point is farthest; some classes are random.
+    """
     rng = np.random.default_rng(0)
     classes = ((points - points.mean(axis=0)) @ rng.standard_normal((points.shape[1], CLASSES))).argmax(axis=1)
     drawn = rng.random(len(points)) < NOISE

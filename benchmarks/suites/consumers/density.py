@@ -1,6 +1,6 @@
 """Lists within a radius, outlier factors and clusters, compared with scikit-learn's, each in its own process.
 
-Our lists are proved on a sample of rows against tonari.metrics.radius_reference, factors by their definition, and
+Our lists are verified on a sample of rows against tonari.metrics.reference, factors by their definition, and
 clusters by the counts of a sample of rows. scikit-learn must find the same lists and labels, and equal factors up to
 rounding.
 """
@@ -21,12 +21,12 @@ from .data import points_of
 from .estimators import contestants, refused, write
 
 PROVED_ROWS = 64
-FACTORS = 4  # number of proved outlier factors: each needs the neighbours of the neighbours of a row's neighbours
-ROUNDING = 1e-7  # largest relative error of a proved outlier factor
+FACTORS = 4  # number of verified outlier factors; each depends on neighbours of neighbours of a row's neighbours
+ROUNDING = 1e-7  # largest relative error of a verified outlier factor
 
 
 def fitted(run: Run, case: Case) -> None:
-    """Prove and time a case's estimator in both libraries; write a row for each library."""
+    """Verify and time a case's estimator in both libraries; write a row for each library."""
     if refused(run, case):
         return
     points, (name, parameters) = points_of(run, case), asked(case)
@@ -69,7 +69,7 @@ def prove_lists(ours: tuple[Any, ...], points: Any, parameters: dict[str, Any], 
 
 
 def prove_nearest(distances: Any, indices: Any, points: Any, rows: Any) -> None:
-    """Raise WrongAnswer unless the sampled `rows`, which lack values, have the reference's neighbours."""
+    """Raise WrongAnswer unless the sampled `rows`, which have missing values, have the reference's neighbours."""
     from tonari.missing.reference import pairwise
 
     for row in rows:
@@ -134,7 +134,7 @@ def prove_clusters(ours: tuple[Any, ...], points: Any, parameters: dict[str, Any
 
 def within(points: Any, radius: float, rows: Any) -> Any:
     """Return the reference's lists within the radius for `rows`."""
-    from tonari.metrics.radius_reference import brute_within
+    from tonari.metrics.reference import brute_within
 
     return brute_within(points[rows], points, np.full(len(rows), radius))
 
@@ -151,7 +151,7 @@ PROOFS = {RADIUS: prove_lists, OUTLIERS: prove_factors, CLUSTERS: prove_clusters
 
 
 def call(run: Run, case: Case) -> Callable[[], Any]:
-    """Return a call that fits the estimator of a case in this process, for a comparison of two versions."""
+    """Return a call that fits the estimator of a case in this process, for a comparison of two versions of tonari."""
     from tonari import estimators
 
     points, (name, parameters) = points_of(run, case), asked(case)

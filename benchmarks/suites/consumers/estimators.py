@@ -1,7 +1,7 @@
 """KNeighborsTransformer, and a grid search of KNeighborsClassifier, compared with scikit-learn's.
 
-Our matrix is proved on a sample of rows against tonari.metrics.reference; scikit-learn must find the same neighbours,
-except where rounding changes their order. Our classes are proved by the votes of the reference's neighbours, and
+Our matrix is verified on a sample of rows against tonari.metrics.reference; scikit-learn must find the same neighbours,
+except where rounding changes their order. Our classes are verified by the votes of the reference's neighbours, and
 scikit-learn's grid search must give the same scores and classes.
 """
 
@@ -23,9 +23,9 @@ from .data import CLASSES, labels_of, points_of
 
 CANDIDATES, FOLDS = (3, 5, 10), 3
 PROVED_ROWS = 64
-FAITHFUL = 0.999  # least share of our neighbours that scikit-learn finds too: it computes in float32
-LOOP_SECONDS = 0.25  # least seconds of successive grid searches that are timed together
-LONG_ROUNDS = 3  # largest number of timed rounds if a call takes seconds
+FAITHFUL = 0.999  # minimum share of our neighbours that scikit-learn, which computes in float32, finds too
+LOOP_SECONDS = 0.25  # minimum seconds of successive grid searches that are timed together
+LONG_ROUNDS = 3  # maximum number of timed rounds if a call takes seconds
 
 
 @contextlib.contextmanager
@@ -41,7 +41,7 @@ def contestants(run: Run, case: Case, points: Any, **more: Any) -> Iterator[dict
 
 
 def refused(run: Run, case: Case) -> bool:
-    """Return whether the case cannot be measured; if so, write a row with the reason."""
+    """Return whether the case cannot be measured; in that case, write a row with the reason."""
     why_not = estimators.missing()
     if why_not:
         run.write(case, [{"who": OURS, "note": why_not}])
@@ -61,7 +61,7 @@ def write(run: Run, case: Case, timings: dict[str, Timing], columns: dict[str, d
 
 
 def transform(run: Run, case: Case) -> None:
-    """Prove and time KNeighborsTransformer in both libraries; write a row for each library."""
+    """Verify and time KNeighborsTransformer in both libraries; write a row for each library."""
     if refused(run, case):
         return
     points = points_of(run, case)
@@ -83,7 +83,7 @@ def transform(run: Run, case: Case) -> None:
 
 
 def prove_lists(lists: tuple[Any, Any], rows: Any, points: Any, k: int) -> dict[str, Any]:
-    """Prove `rows` of our sparse matrix; return columns of results about the proof.
+    """Verify the rows `rows` of our sparse matrix; return columns of results about the verification.
 
     Raises WrongAnswer unless each row has the point itself at distance 0, then the reference's neighbours.
     """
@@ -109,7 +109,7 @@ def agreeing(ours: Any, theirs: Any, rows: Any) -> float:
 
 
 def grid(run: Run, case: Case) -> None:
-    """Prove and time a grid search of KNeighborsClassifier in both libraries; write a row for each library."""
+    """Verify and time a grid search of KNeighborsClassifier in both libraries; write a row for each library."""
     if refused(run, case):
         return
     rows = points_of(run, case)

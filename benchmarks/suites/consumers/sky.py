@@ -1,6 +1,6 @@
 """Matches of two catalogues of the sky, compared with astropy's functions of the same names, on the same SkyCoords.
 
-Positions fill the sphere evenly, and no tree is kept between calls. A sample of our matches is proved against the
+Positions fill the sphere evenly, and no tree is kept between calls. A sample of our matches is verified against the
 separations of all pairs, and astropy must find the same positions.
 """
 
@@ -21,7 +21,7 @@ from .estimators import OURS, write
 ASTROPY = "astropy"
 PROOF = "separations of all pairs"
 PROVED_ROWS = 64
-ROUNDS = 9  # largest number of timed rounds
+ROUNDS = 9  # maximum number of timed rounds
 Catalogues = tuple[tuple[Any, Any], tuple[Any, Any]]  # longitudes and latitudes of two catalogues, in degrees
 
 
@@ -34,7 +34,7 @@ def catalogues(case: Case) -> Catalogues:
 
 
 def match(run: Run, case: Case) -> None:
-    """Prove and time ``match_coordinates_sky``, or ``search_around_sky`` for a case with a limit."""
+    """Verify and time ``match_coordinates_sky``, or ``search_around_sky`` for a case with a limit."""
     if find_spec(ASTROPY) is None:
         run.write(case, [{"who": OURS, "note": f"skipped: module {ASTROPY!r} is not installed"}])
         return
@@ -67,7 +67,10 @@ def call_of(library: Any, case: Case) -> Callable[[], Any]:
 
 
 def version_call(_: Run, case: Case) -> Callable[[], Any]:
-    """Return tonari's call of a case, with positions in degrees: two versions are compared without astropy."""
+    """Return tonari's call of a case, with positions in degrees.
+
+    Comparisons of two versions of tonari use it, since they need no astropy.
+    """
     import tonari.compat.astropy as library
 
     first, second = (library.sky(ra=each[0], dec=each[1]) for each in catalogues(case))

@@ -1,8 +1,8 @@
 """The neighbours that UMAP starts with, by tonari and by pynndescent (as umap-learn), in warm and fresh processes.
 
 tonari's are ``tonari.knn_graph(points, 14).to_umap()``, exact and by NN-Descent; NN-Descent gets the recall that was
-measured for pynndescent as ``recall=``. Distances are proved on a sample of points, and exact lists by comparison with
-the exact engine, which is proved itself.
+measured for pynndescent as ``recall=``. Distances are verified on a sample of points, and exact lists by comparison
+with the exact engine, which is verified itself.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from ...harness.run import Run, seconds_of
 from .data import points_of
 
 EXACT, DESCENT = "tonari exact", "tonari nn_descent"
-BESIDE_EXACT, BESIDE_RECALL = PYNNDESCENT, f"{PYNNDESCENT} at its recall"  # quantities on which bars are set
+BESIDE_EXACT, BESIDE_RECALL = PYNNDESCENT, f"{PYNNDESCENT} at its recall"  # the quantities that have bars
 OF_RECALL = f"recall over {PYNNDESCENT}'s"
 PROOF = "distances of tonari.metrics.reference"
 SAMPLE = 2000  # number of points on which recall is measured
-ROUNDS = 2  # largest number of fresh processes per contestant: pynndescent compiles for half a minute
+ROUNDS = 2  # maximum number of fresh processes per contestant: pynndescent compiles for half a minute in each
 
 
 def settings_of(case: Case) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def settings_of(case: Case) -> dict[str, Any]:
 
 
 def why_alone(run: Run, case: Case) -> str | None:
-    """Return the reason why tonari is measured without pynndescent, or None."""
+    """Return the reason why tonari is measured without pynndescent; None if both are measured."""
     wanted = PYNNDESCENT in case.peers and run.wants(PYNNDESCENT)
     return graphs.missing(PYNNDESCENT) if wanted else "not wanted"
 
@@ -58,7 +58,7 @@ def step(tonari: Any, points: Any, k: int, options: dict[str, Any]) -> Any:
 
 
 def call(run: Run, case: Case, **options: Any) -> Callable[[], Any]:
-    """Return the call that builds the neighbours of a case by tonari."""
+    """Return the call by which tonari builds the neighbours of a case."""
     points = points_of(run, case)
     return lambda: step(run.tonari, points, case.k, run.options() | options)
 
@@ -67,7 +67,7 @@ def call(run: Run, case: Case, **options: Any) -> Callable[[], Any]:
 
 
 def layout(run: Run, case: Case) -> None:
-    """Prove and time the neighbours of UMAP; write a row for each contestant."""
+    """Verify and time the neighbours of UMAP; write a row for each contestant."""
     import torch
 
     points = points_of(run, case)
@@ -139,7 +139,7 @@ def first(run: Run, case: Case) -> None:
         if not why_not:
             works[PYNNDESCENT] = (graphs.first_pynndescent, path, settings_of(case), threads)
             seconds[PYNNDESCENT] = []
-            children.first_call(*works[PYNNDESCENT], variables=variables)  # fills numba's cache on disk
+            children.first_call(*works[PYNNDESCENT], variables=variables)  # fills the cache that numba keeps on disk
         for _ in range(min(ROUNDS, run.repeats)):
             for who, work in works.items():
                 run.device.settle()

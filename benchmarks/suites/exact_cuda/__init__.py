@@ -1,4 +1,4 @@
-"""Exact search on CUDA: answers are proved, then timed alternately with torch, cuVS and flashlib."""
+"""Exact search on CUDA: answers are verified, then timed alternately with torch, cuVS and flashlib."""
 
 from .cases import SUITE
 

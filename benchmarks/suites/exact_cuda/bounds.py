@@ -1,4 +1,4 @@
-"""Prove a screen: for some queries, compare its lower bound for every group with scores in float64.
+"""Verify a screen: for some queries, compare its lower bound for every group with scores in float64.
 
 The screen's value of a group (its minimum) must be a lower bound of the scores of all members, and as tight as the
 error bound allows. A group that a row's list leaves out must have no member below the row's threshold.
@@ -14,7 +14,7 @@ from ...harness.datasets.hard import DeviceData
 from ...harness.proof import WrongAnswer
 
 PROVED_ROWS = 32
-# Largest number of float64 values in memory at once: 1 GB.
+# Maximum number of float64 values in memory at once: 1 GB.
 BLOCK = 1 << 27
 UNIT = 2.0**-24
 
@@ -56,7 +56,7 @@ def check_lists(lists: Any, thresholds: Any, rows: Any, packed: Packed) -> int:
         whole[at, groups], listed[at, groups] = values, True
         for part in range(LISTED // LEAST_GROUP):
             marked = (entries >> part) & 1 == 1
-            # Index of the part among all groups of its size, as in groups.py.
+            # index of the part among all groups of its size, as in groups.py
             numbers = (groups // 4) * 4 * (LISTED // LEAST_GROUP) + 4 * part + groups % 4
             parts[at, numbers[marked]] = values[marked]
     check_bounds(whole, listed, rows, packed._replace(group=LISTED))
@@ -64,7 +64,7 @@ def check_lists(lists: Any, thresholds: Any, rows: Any, packed: Packed) -> int:
 
 
 def proved_rows(m: int) -> Any:
-    """Return the row numbers of the queries to prove, a NumPy array."""
+    """Return the row numbers of the queries to verify, as a NumPy array."""
     return np.unique(np.linspace(0, m - 1, PROVED_ROWS).astype(int))
 
 

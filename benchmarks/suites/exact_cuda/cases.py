@@ -9,9 +9,9 @@ from ...harness.peers.cuda import HOST_PEERS, PEERS
 from .. import growth
 from . import codes, cold, contracted, contracted_host, figures, host, screen, search
 
-# Largest k for which flashlib is timed: it keeps k neighbours in registers.
+# Maximum k for which flashlib is timed: it keeps k neighbours in registers.
 FLASH_K = 64
-MANY_QUERIES = 256  # number of single queries that are proved; the first of them is timed
+MANY_QUERIES = 256  # number of single queries that are verified; only the first of them is timed
 ALL = tuple(PEERS)
 WITHOUT_FLASH = tuple(name for name in ALL if not name.startswith("flash"))
 SOME = ("torch float32", "cuvs", "flash float32")
@@ -50,7 +50,7 @@ def _searches() -> list[Case]:
 
 
 def _one_shot() -> list[Case]:
-    """Return searches for k = 10: with points packed in the call, and for integers also with prepared points."""
+    """Return searches for k = 10 that pack the points within the call and, for integers, also with prepared points."""
     kinds = {"gaussian": "gaussian", "half": "bytes + half", "noise": "bytes + noise"}
     changes: dict[str, Any] = {"peers": ()}
     once = [
@@ -106,7 +106,10 @@ def _contracted(kind: str, m: int, d: int, **changes: Any) -> Case:
 
 
 def _in_host_memory(name: str, millions: int, **changes: Any) -> Case:
-    """Return the search of host points by contracted rows on the device; the bar is twice their search alone."""
+    """Return the search of points in host memory by contracted rows on the device.
+
+    The bar is twice the time of searching the contracted rows alone.
+    """
     bars = (Bar(contracted_host.OF_RESIDENT, 2.0, most=True, home=""),)
     options: dict[str, Any] = {
         "data": "few directions",

@@ -1,4 +1,4 @@
-"""Searches of 8-bit integers in host memory, by codes on the device, compared with certex; integer sums prove them."""
+"""Searches of 8-bit integers in host memory, by codes on the device, and by certex; integer sums verify the answers."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from .reports import levels_of, reports
 
 PROVED = 200
 BATCH = 2048
-STEP = 1 << 20  # number of rows in a block that is made or compared
-MEMORY_SHARE = 0.85  # largest share of the host's memory that the points may take
+STEP = 1 << 20  # number of rows in a block that is made or compared in one step
+MEMORY_SHARE = 0.85  # maximum share of the host's memory that the points may take
 RATE = "queries/s"
 RATE_AT_ONCE = "queries/s in one call"
 DEVICE_BYTES = "device bytes"
 
 
 def codes(run: Run, case: Case) -> None:
-    """Prove a search by codes; time it, from and to host memory, in batches of 2,048 queries and in one call."""
+    """Verify a search by codes, and time it from and to host memory: in batches of 2,048 queries, and in one call."""
     needed, there = case.n * case.d, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > MEMORY_SHARE * there:
         run.write(case, [{"who": "tonari", "note": f"needs {needed} bytes of host memory, of {there}"}])
@@ -107,7 +107,7 @@ def made(case: Case, where: str) -> tuple[Any, Any]:
 
 
 def in_use(devices: list[str]) -> int:
-    """Return the bytes that all libraries use on a device: the largest number over the devices."""
+    """Return the device memory in use, in bytes, by all libraries; for several devices, the largest amount."""
     import torch
 
     free = [torch.cuda.mem_get_info(device) for device in devices]
@@ -139,7 +139,10 @@ class WholeTruth:
         self.squares, self.indices = kept >> 32, kept & (2**32 - 1)
 
     def check(self, found: Answer) -> int:
-        """Raise WrongAnswer unless all rows are in order and compared rows are right; return the number compared."""
+        """Raise WrongAnswer unless all rows are in order and the compared rows are right.
+
+        Return the number compared.
+        """
         import torch
 
         check_rows(*found, *self.shape, self.k)

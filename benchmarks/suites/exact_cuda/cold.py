@@ -1,8 +1,8 @@
 """The first search on a machine: a new process in which Triton has compiled nothing yet.
 
 Each repeat is a process (cold_child.py) with its own empty cache. Before the clock starts, its rows are on the device
-and torch has run. Modules are imported from bytecode, as an installed package is: the first repeat may write it. The calling process proves the result; for a graph by NN-Descent (a case with a target), it
-measures the recall instead.
+and torch has run. Modules are imported from bytecode, as those of an installed package are: the first repeat may write
+it. The calling process proves the result; for a graph by NN-Descent (a case with a target), it measures the recall.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CHILD = "benchmarks.suites.exact_cuda.cold_child"
 
 
 def cold_start(run: Run, case: Case) -> None:
-    """Time the first call in a process without compiled kernels: compiled by all threads, and by one thread."""
+    """Time the first call in a process without compiled kernels: once compiled by all threads, once by one thread."""
     proof = proof_of(run, case, load(run, case))
 
     def fact(who: str, repeats: int, **environment: str) -> dict[str, Any]:
@@ -52,14 +52,14 @@ def cold_start(run: Run, case: Case) -> None:
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any] | FirstCalls:
-    """Return the work of a case that a comparison of two versions times."""
+    """Return the work of a case; comparisons of two versions time it."""
     if case.work is cold_start:
         return FirstCalls(lambda: first_call(run, case, {}))
     return search.workload(run, case)
 
 
 def first_call(run: Run, case: Case, given: dict[str, str]) -> dict[str, Any]:
-    """Run a fresh process; return the seconds of its first and second call, and the result of the first."""
+    """Run a fresh process; return the seconds of its first and of its second call, and the first call's result."""
     import torch
 
     with tempfile.TemporaryDirectory() as folder:

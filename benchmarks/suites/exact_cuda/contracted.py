@@ -28,7 +28,7 @@ LONGEST = 20.0
 
 
 def contracted(run: Run, case: Case) -> None:
-    """Time a search with each number of screened columns; the first number is that of all columns."""
+    """Time a search for each number of screened columns, of which the first is that of all columns."""
     from tonari.exact.cuda import dispatch
 
     data = load(run, case)
@@ -72,7 +72,7 @@ def contracted(run: Run, case: Case) -> None:
 
 
 def living(run: Run, case: Case, points: Any, queries: Any, truth: list[Any], whole: float) -> None:
-    """Time an Index after it has contracted its points, which takes some searches (LONGEST seconds at most)."""
+    """Time an Index once it has contracted its points, which it does after some searches (at most LONGEST seconds)."""
     index = run.tonari.Index(points, metric=case.metric, method="exact", progress=False)
 
     def call() -> Any:
@@ -115,7 +115,7 @@ def plan_of(run: Run, case: Case, points: Any, queries: Any, form_dim: int | str
 
 
 def check(found: Any, truth: Any) -> None:
-    """Raise WrongAnswer unless an answer has the bits of the expected answer."""
+    """Raise WrongAnswer unless an answer has the same bits as the expected answer."""
     import torch
 
     for name, ours, theirs in zip(("distances", "indices"), found, truth, strict=True):

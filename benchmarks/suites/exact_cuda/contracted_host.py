@@ -20,12 +20,15 @@ from .reports import levels_of, reports
 
 FORM_DIM = 64
 PROVED = 16  # number of queries whose answers are compared with all points in float64
-MEMORY_SHARE = 0.9  # largest share of the host's memory that the points may take
+MEMORY_SHARE = 0.9  # maximum share of the host's memory that the points may take
 OF_RESIDENT = "of a resident search of f"
 
 
 def contracted_host(run: Run, case: Case) -> None:
-    """Prove and time the search of points in host memory, then time the search of their contracted rows alone."""
+    """Verify and time the search of points in host memory.
+
+    Then time the search of their contracted rows alone.
+    """
     from tonari import inputs
     from tonari.exact.cuda import dispatch
     from tonari.exact.cuda.planning import plan_on_cuda

@@ -8,7 +8,7 @@ from ...harness.plots import Curves, Figure, Panel, where
 from ...harness.rows import Row, newest
 from .. import growth
 
-# Name of a contestant in rows -> its name in figures.
+# The name of a contestant in figures, by its name in rows.
 NAMES = {
     "cuvs": "cuVS",
     "flash float32": "flash, float32",
@@ -35,7 +35,7 @@ def figures(rows: Sequence[Row]) -> Iterator[Figure]:
 
 
 def curves(rows: Sequence[Row], axis: str) -> Curves:
-    """Return contestant -> points (value of a column, milliseconds)."""
+    """Return the curve of each contestant: pairs of the column `axis` and the median milliseconds."""
     return {
         name: sorted((row[axis], row["seconds_median"] * 1e3) for row in rows if row["who"] == who)
         for who, name in NAMES.items()

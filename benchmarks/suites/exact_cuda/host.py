@@ -17,9 +17,9 @@ from .search import ours, proof_of, proved_and_timed
 
 BUDGET = "6GB"
 BUDGET_BYTES = 6 * 10**9
-# Memory limit of the cases that compare routes: their points fit on the device, but not with their packed copy.
+# Memory limit for the cases that compare routes: their points fit on the device, but not together with a packed copy.
 TIGHT = "3GB"
-# Divisors of the number of queries in these cases: each route is timed on many and on few queries.
+# Divisors of the number of queries in these cases, so that each route is timed on many and on few queries.
 SHARES = (1, 16, 256, 4096)
 BETTER = "over the better route"
 BITS_ROWS = 512
@@ -138,7 +138,7 @@ def same_bits(run: Run, case: Case, metric: str, dtype: str) -> None:
 
     rng = np.random.default_rng(0)
     raw = rng.standard_normal((case.n + case.m, case.d), dtype=np.float32)
-    raw[: case.m] = raw[case.m : 2 * case.m]  # whole numbers, for ties
+    raw[: case.m] = raw[case.m : 2 * case.m]  # whole numbers, which cause ties
     if metric == "chi2":
         raw = np.abs(raw)
     rows = (raw * 40 + 128).clip(0, 255).astype(dtype) if dtype == "uint8" else raw.astype(dtype)

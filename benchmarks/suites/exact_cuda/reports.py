@@ -35,7 +35,10 @@ def reports() -> Iterator[list[Any]]:
 
 
 def levels_of(found: Sequence[Any]) -> str | None:
-    """Return the rows certified at each precision level, summed over reports, as "int8=900 float64=100"; or None."""
+    """Return the rows certified at each precision level, summed over reports, as "int8=900 float64=100".
+
+    Return None without reports.
+    """
     if not found:
         return None
     total: dict[str, int] = {}

@@ -32,7 +32,7 @@ def sweep(run: Run, case: Case) -> None:
 
 
 def screen_rows(run: Run, case: Case, data: DeviceData) -> None:
-    """Prove and time the screen on one kind of data, in the forms that the engine would use."""
+    """Verify and time the screen on one kind of data, in the forms that the engine would use."""
     from tonari.exact.cuda.rows import pack
     from tonari.exact.cuda.rows.form import make_form
     from tonari.exact.cuda.screens.sampling import sample_for
@@ -55,7 +55,7 @@ def screen_rows(run: Run, case: Case, data: DeviceData) -> None:
 
 
 def dense(run: Run, case: Case, packed: Packed, bars: Any) -> None:
-    """Measure the screen that returns the minima of all groups."""
+    """Measure the screen in the form that returns the minima of all groups."""
     import torch
 
     from tonari.exact.cuda.rows.groups import group_count
@@ -76,7 +76,7 @@ def dense(run: Run, case: Case, packed: Packed, bars: Any) -> None:
 
 
 def below(run: Run, case: Case, packed: Packed, sampled: Any, sample: Any) -> None:
-    """Measure the screen that lists the groups at or below the threshold of each row, which comes from a sample."""
+    """Measure the form of the screen that lists the groups at or below each row's threshold, found by a sample."""
     import torch
 
     from tonari.exact.cuda.rows.groups import group_count
@@ -100,7 +100,7 @@ def below(run: Run, case: Case, packed: Packed, sampled: Any, sample: Any) -> No
 
 
 def measure(run: Run, case: Case, who: str, call: Callable[[], None], check: Callable[[], int], bars: Any) -> None:
-    """Prove, time and judge one form of the screen."""
+    """Verify and time one form of the screen; write its row, with the verdict on the required speed."""
     call()
     proved = run.prove(check)
     timing = run.time(call)

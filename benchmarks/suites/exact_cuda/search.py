@@ -1,8 +1,8 @@
-"""Searches and graphs on a GPU: proved, timed, judged, and compared with the peers.
+"""Searches and graphs on a GPU: verified, timed, judged, and compared with the peers.
 
 The time is from raw float32 tensors on the device to neighbours on the device, with all steps: checks, centring,
 packing, certificates. In a ``prepared`` case, the ``tonari.Index`` is made before the clock starts. The answer of the
-timed call is compared with the proved answer again.
+timed call is compared with the verified answer again.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def proof_of(run: Run, case: Case, data: DeviceData) -> Any:
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """Return the call of a case that a comparison of two versions times."""
+    """Return a function that runs a case once; comparisons of two versions time it."""
     return calls_of(run.tonari, case, load(run, case))[0]
 
 
@@ -61,7 +61,7 @@ def calls_of(tonari: Any, case: Case, data: DeviceData) -> list[Callable[[], Any
 def proved_and_timed(
     run: Run, case: Case, calls: Sequence[Callable[[], Any]], proof: Any
 ) -> tuple[Timing, dict[str, Any]]:
-    """Prove all calls' answers, time the first call and check its answer again; return the columns of the row."""
+    """Verify the answers of all calls, time the first call and check its answer again; return its row's columns."""
     import torch
 
     with reports() as seen:
@@ -82,7 +82,7 @@ def proved_and_timed(
 
 
 def search(run: Run, case: Case) -> None:
-    """Prove and time a search or a graph by tonari and by its peers."""
+    """Verify and time a search or a graph by tonari and by its peers."""
     data = load(run, case)
     proof = proof_of(run, case, data)
     seconds = ours(run, case, data, proof)
@@ -95,7 +95,7 @@ def search(run: Run, case: Case) -> None:
 
 
 def ours(run: Run, case: Case, data: DeviceData, proof: Any) -> float:
-    """Prove and time tonari on a case, write its rows, and return the median of its seconds."""
+    """Verify and time tonari on a case, write its rows, and return the median of its seconds."""
     timing, facts = proved_and_timed(run, case, calls_of(run.tonari, case, data), proof)
     facts["who"] = "tonari"
     measured = {"seconds": timing.median}
@@ -133,7 +133,7 @@ def against(run: Run, case: Case, data: DeviceData, proof: Any, seconds: float) 
 
 
 def rival(run: Run, case: Case, peer: Peer, data: DeviceData, proof: Any, seconds: float) -> float:
-    """Time one peer, if necessary on a part of the queries; return its seconds, scaled to all queries."""
+    """Time one peer, if necessary on some of the queries; return its seconds, scaled to all queries."""
     points = peer.rows(data.points)
     queries = points if case.graph else peer.rows(data.queries)[: case.m]
     k = case.k + case.graph
@@ -156,7 +156,7 @@ def rival(run: Run, case: Case, peer: Peer, data: DeviceData, proof: Any, second
 
 
 def slice_of(run: Run, case: Case, call: Callable[[int], Any]) -> int:
-    """Return the queries that a peer answers within the run's limit: all, or a whole number of blocks of FIRST_ROWS."""
+    """Return the queries for which a peer has time: all, or a whole number of blocks of FIRST_ROWS."""
     if case.m <= 2 * FIRST_ROWS:
         return case.m
     call(FIRST_ROWS)

@@ -1,9 +1,9 @@
 """Compile the kernels of all cases before anything is timed, in many processes at once.
 
 On a new machine Triton compiles for minutes, one kernel after another; its cache on disk is shared. A warm-up runs each
-case once in a separate process, without proof and clock: it makes the same calls as the measurement, so the same
-variants are compiled. Processes run side by side while cores and device memory suffice. The first process that needs
-real descriptors makes them, while the others wait.
+case once in a separate process, without a proof and without timing: it makes the same calls as the measurement, so the
+same variants are compiled. Processes run side by side while cores and device memory suffice. The first process that
+needs real descriptors makes them, while the others wait.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from ...harness.run import Run, say
 
 POLL_SECONDS = 0.1
 WHERE = "cuda:0"
-# Largest share of a run's time budget that a warm-up may take.
+# Maximum share of a run's time budget that a warm-up may take.
 WARM_SHARE = 0.5
-# Largest share of the device's memory that a warm-up may take.
+# Maximum share of the device's memory that a warm-up may take.
 MEMORY_SHARE = 0.8
 
 
@@ -59,7 +59,7 @@ class NoCeilings:
 
 
 class WarmRun(Run):
-    """A run that makes the calls of a case, but proves, times and writes nothing."""
+    """A run that makes the calls of a case, but verifies, times and writes nothing."""
 
     def proof(self, *tensors: Any, **options: Any) -> Any:
         return NoProof()
@@ -103,7 +103,7 @@ def warm(
     gigabytes: float,
     deadline: float,
 ) -> list[str]:
-    """Warm every case up in its own process, many at once; return the names of the cases that failed.
+    """Warm up every case in its own process, many at the same time; return the names of the cases that failed.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def warm_one(suite: Suite, name: str, scale: float) -> int:
 
 
 def warm_all(suite: Suite, options: argparse.Namespace, cases: Sequence[Case]) -> None:
-    """Compile the kernels of some cases before the deadline; if the run also measures, in WARM_SHARE of its time."""
+    """Compile the kernels of some cases before the deadline; in a run that also measures, within WARM_SHARE of it."""
     import torch
 
     gigabytes = MEMORY_SHARE * torch.cuda.get_device_properties(0).total_memory / 1e9

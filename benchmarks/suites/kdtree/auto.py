@@ -20,13 +20,13 @@ from ...harness.run import LONG, Run
 from .search import AUTO, EXACT, TREE, data_of, speed
 
 ON, WITHIN = "over the better one", 1.2
-OTHER_WITHIN = 1.15  # the bar on data from which auto's costs were not fitted
+OTHER_WITHIN = 1.15  # the bar on data to which auto's costs were not fitted
 METHODS = {TREE: "kdtree", EXACT: "exact", AUTO: "auto"}
 LARGEST = {"cpu": (1_000_000, 100_000), "cuda": (2_000_000, 1_000_000)}
-# The grid divides the largest number of points by each of SHARES_N, and that of queries by each of SHARES_M.
+# The largest number of points is divided by each of SHARES_N, and the largest number of queries by each of SHARES_M.
 SHARES_N = (1, 10, 100)
 SHARES_M = (1, 10, 100, 1000)
-# A method is not timed if it is expected to take more than FAR_BEHIND times as long as the other method.
+# A method is not timed if it is expected to take more than FAR_BEHIND times as long as the other one.
 FAR_BEHIND = 3.0
 PILOT_SHARE, LEAST_PILOT = 32, 128
 CELL_SECONDS = 10.0
@@ -83,7 +83,7 @@ def cell(run: Run, case: Case, data: DeviceData) -> None:
 
 
 def would_take(run: Run, m: int, call_of: Callable[[int], Callable[[], Any]]) -> float:
-    """Estimate the seconds of `m` queries from calls on fewer queries; count their fixed costs once."""
+    """Estimate the seconds of `m` queries from calls on fewer queries, whose fixed costs are counted only once."""
     pilot = max(LEAST_PILOT, m // PILOT_SHARE)
     if m <= 2 * pilot:
         return best_of(run, call_of(m))
@@ -92,5 +92,5 @@ def would_take(run: Run, m: int, call_of: Callable[[int], Callable[[], Any]]) ->
 
 
 def best_of(run: Run, call: Callable[[], Any]) -> float:
-    """Return the seconds of the faster of two calls, because the first call may compile kernels."""
+    """Return the seconds of the faster of two calls, since the first may compile kernels."""
     return min(run.time_once(call), run.time_once(call))

@@ -89,7 +89,7 @@ def _cuda() -> list[Case]:
         10: (_seconds(1.0),),
         15: (_seconds(2.5),),
         20: (),
-        # Brute force may be faster than the tree here; auto must then choose it.
+        # brute force may be faster than the tree here, and auto must then choose it
         27: (Bar("exact over auto", 1 / 1.2),),
     }
     found = [
@@ -158,7 +158,10 @@ def _cuda() -> list[Case]:
 
 
 def _auto() -> list[Case]:
-    """Return the cases that compare auto with both methods. They run by name only: they take as long as all others."""
+    """Return the cases that compare auto with both methods.
+
+    They run only by name, as they take as long as all others together.
+    """
     found = []
     for device in ("cpu", "cuda"):
         n, m = auto.LARGEST[device]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ...harness.plots import Figure, Panel, where
 from ...harness.rows import Row, newest
 
-# Name of a contestant in rows -> its name in the figure.
+# The name of a contestant in the figure, by its name in rows.
 NAMES = {
     "ckdtree": "cKDTree",
     "pykdtree": "pykdtree",

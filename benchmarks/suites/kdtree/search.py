@@ -1,8 +1,8 @@
-"""Searches, builds and graphs by the k-d tree: proved, timed alternately with other contestants, and judged.
+"""Searches, builds and graphs by the k-d tree: verified, timed alternately with other contestants, and judged.
 
 A search is timed on a prepared index, as gieseke2014 times its query phase; the build is a separate case. The proof
 compares a sample of rows with tonari.metrics.reference bit for bit, checks the order of all rows, and compares the
-answer with that of brute force, on as many queries as brute force has time for. The timed call must return the proved
+answer with that of brute force, on as many queries as brute force has time for. The timed call must return the verified
 answer. A contestant that would take too long gets only the first queries; its seconds are scaled, as ``rows_timed``
 shows. Each peer has a separate process.
 """
@@ -26,10 +26,11 @@ from ...harness.run import LONG, Run, say, seconds_of
 
 TREE, AUTO, EXACT = "tonari kdtree", "tonari auto", "tonari exact"
 ANEW = "tonari kdtree, trees built"
-SLABS = 8  # number of slabs into which the points are divided, each with a tree
-# Largest number of queries whose visits to leaves and nodes are counted.
+SLABS = 8  # number of slabs into which the points are divided; each slab has a tree
+# Maximum number of queries for which visits to leaves and nodes are counted.
 COUNTED = 4096
-# Largest number of pairs in a proof on a CPU: two cores sort their exact distances in about 20 s. A GPU has no limit.
+# Maximum number of pairs in a proof on a CPU: two cores sort their exact distances in about 20 s. On a GPU there is no
+# limit.
 PROVED_PAIRS_ON_CPU = 1 << 26
 
 
@@ -53,16 +54,16 @@ def proof_of(run: Run, case: Case, data: DeviceData) -> Any:
 
 
 def speed(case: Case, timing: Timing) -> dict[str, Any]:
-    """Return a timing of all queries of a case as columns of results."""
+    """Return the timing of all queries of a case as columns of results."""
     return seconds_of(timing) | {"extras": {"queries_per_s": case.m / timing.median}}
 
 
 class Planned:
-    """Points in a k-d tree that a plan with overrides builds; ``tonari.Index`` takes no overrides."""
+    """Points in a k-d tree that is built by a plan with overrides, which ``tonari.Index`` does not take."""
 
     def __init__(self, run: Run, case: Case, data: DeviceData, **choices: Any) -> None:
         from tonari.methods.registry import method_for
-        from tonari.methods.rows.where import place_for
+        from tonari.methods.rows.place import place_for
 
         self._run, self._case, self._choices = run, case, choices
         self._queries = run.device.values(data.points if case.graph else data.queries)
@@ -85,7 +86,7 @@ class Planned:
         return self._place.rows(x, name, get_metric("euclidean"))
 
     def call(self, rows: int, k: int, **more: Any) -> Callable[[], Any]:
-        """Return a search of the first `rows` queries; `more` has plan overrides that do not change the tree."""
+        """Return a search of the first `rows` queries; `more` has plan overrides that leave the tree unchanged."""
         queries, plan = self._first(rows), self._plan(rows, k, **more)
         return lambda: self._method.search(queries, self._prepared, plan, progress=False)
 
@@ -121,7 +122,7 @@ def searcher(run: Run, case: Case, data: DeviceData, index: Any, rows: int | Non
 
 
 class Found(NamedTuple):
-    """A prepared index, its proved answer to all queries, and columns about the proof and the plan."""
+    """A prepared index, its verified answer to all queries, and columns about the proof and the plan."""
 
     index: Any
     answer: Answer
@@ -129,7 +130,7 @@ class Found(NamedTuple):
 
 
 def proved(run: Run, case: Case, data: DeviceData) -> Found:
-    """Build the tree of a case, search all queries and prove the answer."""
+    """Build the tree of a case, search all queries and verify the answer."""
     index = index_of(run, data, "kdtree")
     answer = as_answer(searcher(run, case, data, index)(), run.where)
     rows = run.prove(lambda: proof_of(run, case, data).check(answer, case.k))
@@ -138,7 +139,10 @@ def proved(run: Run, case: Case, data: DeviceData) -> Found:
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """Return what a comparison of two versions times: a graph's build, or a search (of one chunk of a stream)."""
+    """Return the function that a comparison of two versions calls and times: a graph's build, or a search.
+
+    In a stream, it searches one chunk.
+    """
     data = data_of(run, case.resized(m=case.chunk) if case.chunk else case)
     if case.graph:
         points = run.device.values(data.points)
@@ -147,7 +151,7 @@ def workload(run: Run, case: Case) -> Callable[[], Any]:
 
 
 def search(run: Run, case: Case) -> None:
-    """Prove and time a search by the tree, by brute force, by the peers, and by auto if the case says so."""
+    """Verify and time a search by the tree, by brute force, by the peers, and by auto if the case says so."""
     data = data_of(run, case)
     found = proved(run, case, data)
     contestants: list[Any] = [Ours(run, TREE, searcher(run, case, data, found.index), case.m, case.m)]
@@ -172,7 +176,10 @@ def running_peers(stack: contextlib.ExitStack, run: Run, case: Case, data: Devic
 def clocked(
     run: Run, case: Case, data: DeviceData, contestants: Sequence[Any], expected: Answer
 ) -> tuple[dict[str, Timing], dict[str, float]]:
-    """Time all contestants alternately; prove our answers before and after. Return seconds, and the peers' recall."""
+    """Time all contestants alternately, and verify our answers before and after.
+
+    Return the seconds of each contestant, and the recall of the peers.
+    """
     import torch
 
     recalls: dict[str, float] = {}
@@ -206,7 +213,7 @@ def write_rows(
 ) -> None:
     """Write a row of the tree for each bar, then a row for each other contestant."""
     mine = timings[TREE]
-    # Each contestant's seconds divided by the tree's; if a bar asks for it, also brute force's divided by auto's.
+    # each contestant's seconds divided by the tree's; if a bar requires it, also brute force's divided by auto's
     measured = {"seconds": mine.median} | {name: timing.median / mine.median for name, timing in timings.items()}
     if AUTO in timings and EXACT in timings:
         measured["exact over auto"] = timings[EXACT].median / timings[AUTO].median
@@ -223,7 +230,7 @@ def write_rows(
 
 
 def build(run: Run, case: Case) -> None:
-    """Time the build of the tree by tonari and by the peers; prove a search of the built tree."""
+    """Time the build of the tree by tonari and by the peers; verify a search of the built tree."""
     data = data_of(run, case)
     found = proved(run, case, data)
     made: list[Any] = [None]
@@ -272,8 +279,8 @@ def graph(run: Run, case: Case) -> None:
     facts = {"proof": PROOF, "proved": rows, "recall": 1.0, "stage": "with build"} | planned.columns()
     timings, _ = clocked(run, case, data, contestants, answer)
     write_rows(run, case, facts, contestants, timings, {})
-    # The search shows the build's share of the graph's time. Its lists differ from the graph's, since each point finds
-    # itself.
+    # The search shows which share of the graph's time the build takes. Its lists differ from the graph's, since each
+    # point finds itself.
     call = planned.call(case.m, case.k)
     found = as_answer(call(), run.where)
     check_rows(*found, case.m, case.n, case.k)
@@ -282,7 +289,7 @@ def graph(run: Run, case: Case) -> None:
 
 
 def slabs(run: Run, case: Case) -> None:
-    """Time a search of points in slabs, from and to host memory, with trees built once or for each search."""
+    """Time a search of points in slabs, from and to host memory; the trees are built once, or for each search."""
     from tonari.methods.registry import method_for
 
     data = data_of(run, case)

@@ -1,8 +1,8 @@
 """Streams of queries, timed from source to destination: made on the device, from and to host memory, from file to file.
 
-Some queries and answers of every chunk are kept and proved after the clock has stopped, so the proof is about the timed
-answers themselves. gieseke2014 answered 1.178 billion queries in chunks of ten million; a case on CUDA has a tenth of
-these queries.
+Some queries and answers of every chunk are kept and verified after the clock has stopped, so the proof is about the
+timed answers themselves. gieseke2014 answered 1.178 billion queries in chunks of ten million; a case on CUDA has a
+tenth of these queries.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from ...harness.rows import merged
 from ...harness.run import Run
 from .search import COUNTED, TREE, Planned, data_of, index_of, speed
 
-KEPT_ROWS = 16  # number of rows of each chunk that are proved
-# Number of different chunks in host memory; a stream repeats them as often as necessary.
+KEPT_ROWS = 16  # number of rows of each chunk that are verified
+# Number of different chunks in host memory, which a stream repeats as often as necessary.
 READY = 2
 
 
 class Kept:
-    """A sample of the queries of a stream, taken from each chunk, and the answers to these queries."""
+    """A sample of a stream's queries, taken from each chunk, and the answers to these queries."""
 
     def __init__(self) -> None:
         self.queries: list[Any] = []
@@ -46,13 +46,13 @@ class Kept:
             yield chunk
 
     def keep(self, found: Any) -> int:
-        """Keep the answers to the sampled queries of a chunk; return the number of all queries in the chunk."""
+        """Keep the answers to a chunk's sampled queries; return the number of all queries in the chunk."""
         rows = sample_rows(len(found.indices), KEPT_ROWS)
         self.answers.append(as_answer(type(found)(*(part[rows] for part in found)), "cpu"))
         return len(found.indices)
 
     def prove(self, points: Any, k: int, where: str) -> int:
-        """Raise WrongAnswer unless all kept answers have the true bits; return the number of these answers."""
+        """Raise WrongAnswer unless all kept answers have the true bits; return how many they are."""
         import torch
 
         if len(self.queries) != len(self.answers):
@@ -87,18 +87,19 @@ def several(run: Run, case: Case) -> None:
     for gpus in (1, case.gpus):
         devices = [f"cuda:{number}" for number in range(gpus)]
         index = run.tonari.Index(points, method="kdtree", device=devices, progress=False)
-        for _ in index.search_chunks(chunks, case.k, progress=False):  # compiles kernels and allocates memory
+        # compiles kernels and allocates memory before the timed call
+        for _ in index.search_chunks(chunks, case.k, progress=False):
             pass
         note = f"chunks in host memory, {gpus} GPU{'s' if gpus > 1 else ''}"
         passing(run, case, index, ready(run, case), data.points, facts | {"gpus": gpus}, note)
 
 
 def passing(run: Run, case: Case, index: Any, chunks: Any, points: Any, facts: dict[str, Any], note: str) -> None:
-    """Time a stream of queries to an index, prove some of its answers, and write its row."""
+    """Time a stream of queries to an index, verify some of its answers, and write its row."""
     kept = Kept()
     run.device.settle()
     started = time.perf_counter()
-    # Keeping answers copies them to the host, which waits for them: the last chunk is complete when the clock stops.
+    # Kept answers are copied to the host, which waits for them: so the last chunk is complete when the clock stops.
     passed = sum(kept.keep(found) for found in index.search_chunks(kept.passing(chunks), case.k, progress=False))
     seconds = time.perf_counter() - started
     write(run, case, facts, note, seconds, passed, kept.prove(points, case.k, run.where))
@@ -170,7 +171,7 @@ def write(run: Run, case: Case, facts: dict[str, Any], note: str, seconds: float
     timing = Timing(seconds, seconds, seconds, 1)
     whole = facts | {"who": TREE, "stage": "stream", "proof": PROOF, "proved": proved, "recall": 1.0, "note": note}
     whole = merged(whole, speed(case, timing))
-    # Each bar is for one source of the queries, and the note names the source of this stream.
+    # the required speeds differ by the source of the queries, which the notes name
     bars = [bar for bar in case.bars if bar.on in note]
     measured = {bar.on: case.m / seconds for bar in bars}
     run.write(case, [whole | verdict for verdict in run.verdicts(bars, measured)])

@@ -1,9 +1,9 @@
-"""Graphs by NN-Descent, by exact search, by auto and by the peers: proved, timed alternately, and judged.
+"""Graphs by NN-Descent, by exact search, by auto and by the peers: verified, timed alternately, and judged.
 
 The time is from raw points to the finished graph, with all steps: checks, packing, start, rounds, and the run's own
-measurement of recall. Every contestant is warmed up, then builds one graph, which is proved and whose peak memory is
+measurement of recall. Every contestant is warmed up, then builds one graph, which is verified and whose peak memory is
 measured. Then all contestants are timed alternately; a graph that is built again must have the same bits. If a build
-takes longer than VERY_LONG, it is not repeated: the time of the proved build counts.
+takes longer than VERY_LONG, it is not repeated: the time of the verified build counts.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .contestants import (
 )
 
 INDEX_BYTES = DISTANCE_BYTES = 4
-# Bytes of a value in the packed copy of the rows: float16 on CUDA, at most float32 on a CPU.
+# Bytes of a value in the packed copy of the rows: float16 on CUDA, at most float32 on the CPU.
 SCREEN_BYTES = {"cpu": 4, "cuda": 2}
 GRAPHS = 3
 RECALL_BARS = ("recall@10", "recall@k")
@@ -48,7 +48,7 @@ class Look(NamedTuple):
 
 
 def first_look(run: Run, case: Case, one: Contestant, truth: GraphTruth) -> Look:
-    """Warm a contestant up, let it build the graph once, and prove the graph."""
+    """Warm a contestant up, let it build the graph once, and verify the graph."""
     warmed = one.warm()
     run.free()
     peak = Peak(run.where)
@@ -63,7 +63,10 @@ def first_look(run: Run, case: Case, one: Contestant, truth: GraphTruth) -> Look
 def clocked(
     run: Run, case: Case, contestants: Sequence[Contestant], truth: GraphTruth
 ) -> dict[str, tuple[Timing, dict[str, Any]]]:
-    """Prove the contestants' graphs and time those that are right; write a row with the error of each other."""
+    """Verify the contestants' graphs, and time those that are right.
+
+    For each other graph, write a row with the error.
+    """
     seen: dict[str, Look] = {}
     for one in contestants:
 
@@ -115,7 +118,7 @@ def build(run: Run, case: Case) -> None:
 
 
 def rivals(stack: contextlib.ExitStack, run: Run, case: Case) -> list[TheirGraph]:
-    """Return a contestant for each usable peer and setting; for each other peer, write a row with the reason."""
+    """Return a contestant for each usable peer and setting; for each unusable peer, write a row with the reason."""
     found: list[TheirGraph] = []
     for name in case.peers:
         if not run.wants(name):
@@ -155,7 +158,7 @@ def write(run: Run, case: Case, found: dict[str, tuple[Timing, dict[str, Any]]],
 
 
 def allowed_bytes(run: Run, case: Case) -> float:
-    """Return the largest allowed peak in bytes: that of the input, its packed copy, and three graphs."""
+    """Return the maximum allowed peak in bytes: the input, its packed copy, and three graphs."""
     points = points_of(run, case)
     screen = points.numel() * SCREEN_BYTES[run.device.kind]
     graph = case.n * case.k * (INDEX_BYTES + DISTANCE_BYTES)
@@ -163,7 +166,7 @@ def allowed_bytes(run: Run, case: Case) -> float:
 
 
 def verdicts(run: Run, bars: Sequence[Bar], measured: dict[str, float]) -> list[dict[str, Any]]:
-    """Return a verdict for each bar; a graph that misses its recall fails all bars on seconds."""
+    """Return a verdict for each bar; a graph that misses its recall fails all bars on time."""
     found = run.verdicts(bars, measured)
     if any(row.get("bar_on") in RECALL_BARS and row["passed"] is False for row in found):
         for row in found:
@@ -173,6 +176,6 @@ def verdicts(run: Run, bars: Sequence[Bar], measured: dict[str, float]) -> list[
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """Return the build of a graph by NN-Descent, for a comparison of two versions."""
+    """Return a function that builds a case's graph by NN-Descent, for a comparison of two versions."""
     graph = OurGraph(run, case, DESCENT, method="nn-descent", recall=case.target, seed=SEED, **case.parameters)
     return graph.make

@@ -81,7 +81,7 @@ def _cuda() -> list[Case]:
 
 def _cpu() -> list[Case]:
     real: dict[str, Any] = {"device": "cpu", "d": 128, "data": "sift"}
-    # By default, pynndescent keeps k neighbours per point; longer lists reach a higher recall.
+    # by default, pynndescent keeps k neighbours per point; longer lists reach a higher recall
     longer = tuple({"n_neighbors": length} for length in (20, 24))
     graph: dict[str, Any] = {"k": 15, "target": 0.97, "peers": (PYNNDESCENT,), "peer_settings": longer}
     auto = Bar("auto over the best", 1.2, most=True, home="")

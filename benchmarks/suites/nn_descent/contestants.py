@@ -1,7 +1,7 @@
 """The contestants that make graphs of a case's points: tonari's NN-Descent, exact search and auto, and the peers.
 
 Every contestant first makes a small graph, which compiles all kernels, and then a graph of all points, whose lists are
-proved.
+verified.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def points_of(run: Run, case: Case) -> Any:
 
 
 def truth_of(run: Run, case: Case) -> GraphTruth:
-    """Return the true neighbours of sampled points of a case; they are stored with the points."""
+    """Return the true neighbours of sampled points of a case, which are stored together with the points."""
     points = points_of(run, case)
     k = max(case.k, case.truth_k)
     sample = SAMPLE[run.device.kind]
@@ -45,7 +45,7 @@ def truth_of(run: Run, case: Case) -> GraphTruth:
 
 
 def report_columns(found: Any) -> dict[str, Any]:
-    """Return extras about a build from its report; an empty dictionary without a report."""
+    """Return extras about a build, from its report; {} if it has none."""
     if found is None:
         return {}
     return {
@@ -78,7 +78,7 @@ class Contestant(Protocol):
 
 
 class OurGraph:
-    """A graph by ``tonari.knn_graph``; settings other than its arguments override fields of the plan."""
+    """A graph by ``tonari.knn_graph``; settings that are not arguments of this function override fields of the plan."""
 
     share = 1.0
     arguments = ("method", "recall", "seed", "start")
@@ -102,7 +102,7 @@ class OurGraph:
             plan = run.tonari.plan(n, n, case.d, case.k, dtype=case.dtype, **place, **given, **settings)
             given = {"method": given["method"], "progress": progress, "plan": plan}
         with warnings.catch_warnings():
-            # The warning about a missed recall: the row records the recall.
+            # ignores the warning about a missed recall, because the row records the recall
             warnings.simplefilter("ignore", UserWarning)
             return run.tonari.knn_graph(run.device.values(points), case.k, **given)
 
@@ -123,7 +123,7 @@ class OurGraph:
         self._made = self.make()
 
     def judged(self, truth: GraphTruth) -> dict[str, Any]:
-        """Prove the first graph; check that every later build has the same bits."""
+        """Verify the first graph; check that every later build has the same bits."""
         found = as_answer(self._made, self._run.where)
         if self._proved is not None:
             same(found, self._proved)
@@ -144,7 +144,7 @@ class OurGraph:
 
 
 class ExactSlice:
-    """Exact search for the first rows of a graph, scaled to all rows; points are packed before the clock starts."""
+    """Exact search for the first rows of a graph, scaled to all rows; the points are packed before the clock starts."""
 
     def __init__(self, run: Run, case: Case, rows: int) -> None:
         self.name, self.share = EXACT, rows / case.n
@@ -154,7 +154,7 @@ class ExactSlice:
         self._index: Any = None
 
     def warm(self) -> dict[str, Any]:
-        # The index is made only now, because other contestants needed the memory until now.
+        # the index is made only now, because other contestants needed the memory before
         points = self._run.device.values(points_of(self._run, self._case))
         self._index = self._run.tonari.Index(points, method="exact", **self._run.options())
         self.call()
@@ -184,13 +184,13 @@ class TheirGraph:
         self.peak: int | None = None
 
     def with_settings(self, given: dict[str, Any], *, named: bool) -> TheirGraph:
-        """Return this peer with other settings; with `named`, its name shows the settings."""
+        """Return this peer with other settings; with `named`, the settings become a part of its name."""
         name = f"{self.name} {settings(given)}" if named else self.name
         return TheirGraph(self._run, self._case, name, self._process, given)
 
     @property
     def _given(self) -> dict[str, Any]:
-        # pynndescent lists the point itself.
+        # pynndescent lists the point itself
         return {"n_neighbors": self._case.k + 1} | self.settings
 
     def warm(self) -> dict[str, Any]:

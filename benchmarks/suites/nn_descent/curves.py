@@ -22,7 +22,8 @@ RANDOM, PROBED = "tonari random start", f"{DESCENT}, probes"
 RECALLS = (0.8, 0.9, 0.95, 0.97, 0.99, 0.995)
 PROBES = (1, 2, 4, 8, 16)
 ROUNDS = (4, 6, 8, 10, 14)
-# Lists and samples as in wang2021. The number of rounds is fixed: a sample of 1,000 rows cannot show 0.999.
+# Lists and samples as in wang2021. The number of rounds is fixed, because a sample of 1,000 rows cannot show a recall
+# of 0.999.
 PAPER = {
     "start": "random",
     "list_size": 64,
@@ -67,7 +68,7 @@ def curve(run: Run, case: Case) -> None:
         ]
         for peer in rivals(stack, run, case):
             settings = PYNNDESCENT if peer.name == peers.PYNNDESCENT else CUVS
-            # Settings whose lists have fewer than k neighbours are left out.
+            # settings whose lists have fewer than k neighbours are left out
             contestants += [
                 peer.with_settings(given, named=False)
                 for given in settings
@@ -77,7 +78,7 @@ def curve(run: Run, case: Case) -> None:
 
 
 def one_by_one(run: Run, case: Case, contestants: Sequence[Contestant]) -> None:
-    """Build and prove the graph of each contestant and write its row, until the run's time is up."""
+    """Build and verify the graph of each contestant and write its row, until the run's time is up."""
     truth = truth_of(run, case)
     slowest = 0.0
     for one in contestants:

@@ -41,14 +41,14 @@ class Merged(OurGraph):
 
     def warm(self) -> dict[str, Any]:
         smaller = min(self._case.split, self._case.n - self._case.split)
-        # The small graph for warming up is split in the same ratio, but each part needs more than k points.
+        # the small graph for warming up is split in the same ratio, but each part needs more than k points
         if self._case.n > WARM_ROWS and smaller * WARM_ROWS > 2 * self._case.k * self._case.n:
             self._graph(WARM_ROWS)
         return {}
 
 
 def merge(run: Run, case: Case) -> None:
-    """Time two ways to the graph of a case: building it, and merging the graphs of two parts."""
+    """Time two ways to make a case's graph: by building it, and by merging the graphs of two parts."""
     truth = truth_of(run, case)
     given = {"recall": case.target, "seed": SEED}
     contestants: list[Contestant] = [

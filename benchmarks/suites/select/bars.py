@@ -32,7 +32,7 @@ NANS_OF = {"cuda": ("refuse", "last", "graph"), "cpu": ("refuse", "last")}
 ADVERSE = ("leading", "ascending", "descending", "equal")
 WITHIN = 1 / 1.5
 LARGEST_K = 2048
-# Seconds for which each full-size case is timed.
+# Seconds that are spent on timing each full-size case.
 SECONDS = {"cuda": 0.4, "cpu": 15.0}
 PEERS_OF = {"cuda": ("torch.topk",), "cpu": ("torch.topk", "numpy")}
 SHORT = ("numpy", "numpy-values")
@@ -56,7 +56,7 @@ def _case(
 
 
 def cases() -> Iterator[Case]:
-    """Return the cases with bars, for an H100 and for two CPU threads; each shape's first case has random data."""
+    """Return the cases with bars, for an H100 and for two CPU threads; the first case of each shape has random data."""
     for n in (2**15, 2**17, 2**20):
         for rows in (2**11, 2**12, 2**13):
             for k in (10, 64, 256):
@@ -92,12 +92,12 @@ def proof_of(run: Run, case: Case) -> Proof:
 
 
 def workload(run: Run, case: Case) -> Callable[[], Any]:
-    """Return the selection of a case that a comparison of two versions times."""
+    """Return a function that makes the selection of a case; comparisons of two versions time it."""
     return call_of(run, proof_of(run, case).tensor, case.k, "auto", {}, "last")
 
 
 def judge(run: Run, case: Case) -> None:
-    """Prove and time the selection of a case and its peers, and write the judged rows."""
+    """Verify and time the selection of a case and its peers, and write rows with verdicts on the bars."""
     if 4 * case.m * case.n > run.device.memory():
         run.write(case, [{"who": "tonari", "note": "larger than half of the memory"}])
         return
@@ -108,7 +108,7 @@ def judge(run: Run, case: Case) -> None:
 def judged_rows(run: Run, case: Case, proof: Proof) -> list[Row]:
     """Return a row of tonari for each treatment of NaN and each bar, and a row for each peer.
 
-    ``run.remembered`` has the seconds on random data by (rows, n, k, nan); a case with random data adds its own.
+    ``run.remembered`` maps (rows, n, k, nan) to the seconds on random data; a case with random data adds its own.
     """
     device, tensor = run.device, proof.tensor
     calls = {nan: call_of(run, tensor, case.k, "auto", {}, nan) for nan in ("refuse", "last")}

@@ -20,7 +20,7 @@ PEER, BAR = "torch.topk", 1.5
 
 
 def cases() -> Iterator[Case]:
-    """Return a case for each cell; these cases run by name only."""
+    """Return a case for each cell; these cases run only by name."""
     for dtype, rows, n, k in product(DTYPES, ROWS, COLUMNS, SIZES_K):
         name = f"few-{rows}x{n}-k{k}" + ("" if dtype == "float32" else f"-{dtype}")
         yield Case(

@@ -29,7 +29,7 @@ from .measure import call_of, columns, measure, over, size, speed, tried
 
 ON, BAR, OTHER_BAR = "best named", 1.1, 1.15
 BESIDE = "beside auto"
-# Seconds for which each variant of a cell is timed, and for which ``auto`` and the best variant are timed.
+# Seconds spent on timing each variant of a cell, and on timing ``auto`` and the best variant.
 SECONDS = 0.05
 CONTENDS = 2.0
 HOPELESS = 20.0
@@ -45,7 +45,7 @@ SIZES_N = {
 OTHER_K = (20, 100, 700)
 OTHER_ROWS = {"cuda": (3, 50, 700, 5000), "cpu": (3, 50, 1000)}
 OTHER_N = {"cuda": (3000, 60_000, 500_000), "cpu": (3000, 60_000, 500_000)}
-# Largest number of values in a cell.
+# Maximum number of values in a cell.
 LARGEST = {"cuda": 2**30, "cpu": 2**26}
 GROUPS = (4, 8, 16, 32, 64)
 QUEUE_OPTIONS: tuple[dict[str, Any], ...] = (
@@ -67,7 +67,7 @@ class Shape(NamedTuple):
 
 
 def variants(device: str) -> list[tuple[str, dict[str, Any]]]:
-    """Return the variants: every named method with each combination of its sensible options."""
+    """Return the variants: every named method with each sensible combination of its options."""
     found = [(queue, options) for queue in ("insertion", "heap", "merge_queue") for options in QUEUE_OPTIONS]
     found += [("hierarchical", {"group": group}) for group in GROUPS]
     found += [("quick", {"unit": unit}) for unit in ("warp", "block")] if device == "cuda" else [("quick", {})]
@@ -77,7 +77,10 @@ def variants(device: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 def shapes(run: Run, dtype: str, *, learnt: bool = True) -> Iterator[Shape]:
-    """Yield the cells of one dtype, small cells first, of the grid that ``auto`` learns from or of the other grid."""
+    """Yield the cells of one dtype, small cells first.
+
+    They are those of the grid from which ``auto`` learns, or of the other grid.
+    """
     kind = run.device.kind
     seen = set()
     sizes_n, sizes_rows, sizes_k = (SIZES_N, SIZES_ROWS, SIZES_K) if learnt else (OTHER_N, OTHER_ROWS, OTHER_K)
@@ -104,7 +107,10 @@ class History:
                 self._hopeless.setdefault(name, []).append(shape)
 
     def hopeless(self, name: str, shape: Shape) -> Shape | None:
-        """Return a cell with as many rows, no larger n and no larger k, on which the variant was hopeless; or None."""
+        """Return a cell on which the variant was hopelessly slow, with as many rows, no larger n and no larger k.
+
+        Return None if no such cell is known.
+        """
         for known in self._hopeless.get(name, []):
             if known[:2] == shape[:2] and known.n <= shape.n and known.k <= shape.k:
                 return known
@@ -112,7 +118,10 @@ class History:
 
 
 def cases() -> Iterator[Case]:
-    """Return a case for each dtype, and one for the other grid; all take long, so they run by name only."""
+    """Return a case for each dtype, and a case for a second grid of shapes.
+
+    They take long, so they run only by name.
+    """
     for device in ("cpu", "cuda"):
         common: dict[str, Any] = {"data": "random", "metric": "", "rare": True}
         for dtype in DTYPES:
@@ -123,12 +132,12 @@ def cases() -> Iterator[Case]:
 
 
 def grid(run: Run, case: Case) -> None:
-    """Measure each cell of a dtype, with all methods or with the named ones."""
+    """Measure each cell of a dtype, with all methods or only with those that the user named."""
     _measure_cells(run, case, learnt=True)
 
 
 def other(run: Run, case: Case) -> None:
-    """Measure the other grid, from which ``auto`` learns nothing, on random rows only."""
+    """Measure a second grid of shapes, from which ``auto`` learns nothing, on random rows only."""
     _measure_cells(run, case, learnt=False)
 
 
@@ -139,7 +148,7 @@ def _measure_cells(run: Run, case: Case, *, learnt: bool) -> None:
     pool = selections.Pool(max(shape.rows * shape.n for shape in cells), dtype, device)
     history = History()
     for (rows, n), together in groupby(cells, lambda shape: (shape.rows, shape.n)):
-        # The true selection of both kinds of rows is computed once for all k.
+        # the true selection of both kinds of rows is computed once for all k
         group = list(together)
         widest = max(shape.k for shape in group)
         proof = Proof(pool.view(rows, n), widest)
@@ -162,7 +171,10 @@ def measure_cell(
     history: History,
     chosen: Sequence[tuple[str, dict[str, Any]]],
 ) -> list[Row]:
-    """Time all variants of one cell, compare ``auto`` with the best, and time the contenders on descending rows."""
+    """Time all variants of one cell, and compare ``auto`` with the best.
+
+    Variants that are nearly as fast as the best are also timed on descending rows.
+    """
     rows = []
     seconds: dict[str, float] = {}
     named = {variant_name(method, extra): (method, extra) for method, extra in chosen}

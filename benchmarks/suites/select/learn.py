@@ -32,12 +32,12 @@ def learn(rows: Iterable[Row]) -> list[dict[str, Any]]:
 
 
 def decisive(rows: Iterable[Row]) -> list[Row]:
-    """Return the rows from which table entries are made: in each cell, those of the method of least cost."""
+    """Return the rows from which the table's entries are made: in each cell, the rows of the method of least cost."""
     return [row for _, _, found in _winners(rows) for row in found]
 
 
 def _winners(rows: Iterable[Row]) -> Iterator[tuple[tuple[Any, ...], str, list[Row]]]:
-    """Return, for each cell's newest run, the rows of the method of least cost.
+    """Return, from the newest run of each cell, the rows of the method of least cost.
 
     Methods that were not timed on descending rows were too slow on random ones to be considered.
     """
@@ -66,7 +66,7 @@ def _cost(found: dict[str, Row]) -> float:
 
 
 def merge(path: Path, entries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Write new entries into the table, in place of older entries of their cells; return all entries."""
+    """Write new entries into the table, in place of older entries for the same cells; return all entries."""
     old = json.loads(path.read_text()) if path.exists() else []
     cells = {tuple(entry[name] for name in CELL): entry for entry in [*old, *entries]}
     merged = [cells[cell] for cell in sorted(cells)]

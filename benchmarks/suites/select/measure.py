@@ -1,4 +1,4 @@
-"""Prove and time one selection, or note the reason why it was not timed.
+"""Verify and time one selection, or note the reason why it was not timed.
 
 Only the notes ``WRONG`` and ``FAILED`` are faults, which change the exit status. A method may also refuse a case
 (``refused``), need too much memory (``out of memory``) or take longer than a call may take (``over the cap``), and a
@@ -19,11 +19,11 @@ from ...harness.rows import Row
 from ...harness.run import Run, note_of, out_of_memory, say, seconds_of
 
 LIBRARIES = ("tonari", "numpy", "torch", "triton")
-# A call of more seconds than this is timed only once.
+# A call that takes more seconds than this is timed only once.
 LONG = 0.5
-# A call of more seconds than this is not timed.
+# A call that takes more seconds than this is not timed.
 CAPS = {"cuda": 2.0, "cpu": 20.0}
-# Number of rows that NumPy gets in the cases of papers, because it uses one thread; its time is scaled to all rows.
+# Number of rows that NumPy, which uses one thread, gets in the cases of papers; its time is scaled to all rows.
 NUMPY_ROWS = 16
 
 
@@ -61,7 +61,7 @@ def over(run: Run) -> bool:
 
 
 def size(run: Run, rows: int, n: int) -> tuple[int, int]:
-    """Return (rows, n), scaled down by the scale of this run."""
+    """Return (rows, n), reduced by the scale of this run."""
     return max(1, round(rows * run.scale)), max(1, round(n * run.scale))
 
 
@@ -126,7 +126,7 @@ def measure(
     least: int = 3,
     most: int = 10,
 ) -> Row:
-    """Prove and time one selection; return columns about its speed and its proof, or a note."""
+    """Verify and time one selection; return columns about its speed and its proof, or a note."""
     tensor, k = proof.tensor, proof.k
     if method == "numpy":
         return numpy_scaled(run, tensor, k)
@@ -152,7 +152,7 @@ def measure(
 
 
 def estimate(run: Run, tensor: Any, k: int, method: str, options: dict[str, Any], nan: str) -> float:
-    """Return a lower bound of a call's seconds, from a call on the first rows; 0 if there are no other rows."""
+    """Return a lower bound of a call's seconds, from a call on the first rows; 0 if the call has no other rows."""
     part = run.device.slice_rows
     if len(tensor) <= part:
         return 0.0
@@ -162,7 +162,7 @@ def estimate(run: Run, tensor: Any, k: int, method: str, options: dict[str, Any]
 
 
 def numpy_scaled(run: Run, tensor: Any, k: int) -> Row:
-    """Time NumPy on the host, with one thread, on a few rows; return its seconds for all rows."""
+    """Time NumPy on the host, on one thread and a few rows; return its seconds scaled to all rows."""
     rows = min(len(tensor), NUMPY_ROWS)
     values = tensor[:rows].cpu().numpy()
     times = []

@@ -4,7 +4,7 @@ Two comparisons are judged: rows in order (``sorted=True`` of both), and rows in
 ``sorted=False`` compared with the faster of ``torch.topk``'s two modes). ``select_k`` breaks ties by index,
 ``torch.topk`` does not. The bar is 1.5 times the peer's seconds, in the same rounds.
 
-Every answer is proved on its device before it is timed, in every row. On a GPU the kernels are compiled first, by a
+Every answer is verified on its device before it is timed, in every row. On a GPU the kernels are compiled first, by a
 process for each k.
 """
 
@@ -24,7 +24,7 @@ from .measure import LONG, call_of, over, size, speed, tried
 
 ON, BAR = "torch.topk", 1.5
 IN_ORDER, ANY_ORDER = "in order", "in any order"
-# Seconds for which each cell is timed.
+# Seconds spent on timing each cell.
 SECONDS = 0.04
 SIZES_ROWS = {"cuda": (1, 2, 16, 128, 2**11, 2**15, 10**6), "cpu": (1, 16, 2**10)}
 SIZES_N = {
@@ -32,9 +32,9 @@ SIZES_N = {
     "cpu": (2**6, 2**10, 2**13, 2**17, 2**20),
 }
 SIZES_K = (1, 10, 64, 256, 1024, 4096, 20_000, 65_536)
-# Largest number of float32 values in a cell that is timed.
+# Maximum number of float32 values in a cell that is timed.
 LARGEST = {"cuda": 2**31, "cpu": 2**24}
-# Largest number of float32 values in a cell for which kernels are compiled in advance.
+# Maximum number of float32 values in a cell whose kernels are compiled in advance.
 LARGEST_WARM = 2**28
 
 
@@ -74,7 +74,10 @@ def warm(cells: Sequence[Cell]) -> None:
 
 
 def warm_all(cells: Sequence[Cell]) -> None:
-    """Compile the kernels of all cells except the largest, in one process for each k: different k share no kernels."""
+    """Compile the kernels of all cells except the largest, in one process for each k.
+
+    Different k share no kernels.
+    """
     context = multiprocessing.get_context("spawn")
     small = [cell for cell in cells if cell.rows * cell.n <= LARGEST_WARM]
     children = [
@@ -88,7 +91,7 @@ def warm_all(cells: Sequence[Cell]) -> None:
 
 
 def cases() -> Iterator[Case]:
-    """Return a case for each device; both run by name only."""
+    """Return a case for each device; both run only by name."""
     bar = Bar(ON, BAR, most=True, home="")
     for device in ("cpu", "cuda"):
         common: dict[str, Any] = {"data": "random", "metric": "", "rare": True, "cost": 300.0}
@@ -96,7 +99,7 @@ def cases() -> Iterator[Case]:
 
 
 def every_shape(run: Run, case: Case) -> None:
-    """Prove and time every cell."""
+    """Verify and time every cell."""
     cells = list(cells_of(run))
     if run.cuda:
         warm_all(cells)
@@ -109,7 +112,7 @@ def every_shape(run: Run, case: Case) -> None:
 
 
 def measure_cell(run: Run, case: Case, cell: Cell, tensor: Any) -> list[Row]:
-    """Measure a cell; return rows for both libraries, sorted and in any order, or a row with a note."""
+    """Measure a cell; return rows of both libraries, in order and in any order, or a row with a note."""
     sizes = {"m": cell.rows, "n": cell.n, "k": cell.k}
     found = tried(run, f"{cell.rows} x {cell.n}, k = {cell.k}", lambda: {"rows": judged_rows(run, case, cell, tensor)})
     rows: list[Row] = found["rows"] if "rows" in found else [{"who": "tonari"} | found]
@@ -117,7 +120,7 @@ def measure_cell(run: Run, case: Case, cell: Cell, tensor: Any) -> list[Row]:
 
 
 def judged_rows(run: Run, case: Case, cell: Cell, tensor: Any) -> list[Row]:
-    """Prove, time and judge both comparisons: rows in order, and rows in any order."""
+    """Verify and time both libraries, once with the k values in order and once in any order; return the rows."""
     calls = {
         IN_ORDER: call_of(run, tensor, cell.k, "auto", {}, "last"),
         ANY_ORDER: call_of(run, tensor, cell.k, "auto", {"sorted": False}, "last"),

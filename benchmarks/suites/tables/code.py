@@ -40,7 +40,7 @@ _CODE: dict[tuple[str, str], tuple[str, ...]] = {
     ("shards", "cuda"): ("src/tonari/shards", *_DESCENT_CUDA),
     ("select", "cpu"): _SELECT_CPU,
     ("select", "cuda"): _SELECT_CUDA,
-    # In these papers' cases, exact search is timed in addition to the paper's method.
+    # in these papers' cases, exact search is timed in addition to the paper's method
     ("tang2015", "cpu"): (*_SELECT_CPU, *_EXACT_CPU),
     ("tang2015", "cuda"): (*_SELECT_CUDA, "src/tonari/exact/cuda"),
     ("matsumoto2015", "cpu"): _SELECT_CPU,
@@ -49,8 +49,8 @@ _CODE: dict[tuple[str, str], tuple[str, ...]] = {
     ("komarov2014", "cuda"): (*_SELECT_CUDA, "src/tonari/exact/cuda"),
     ("gieseke2014", "cpu"): _KDTREE_CPU,
     ("gieseke2014", "cuda"): _KDTREE_CUDA,
-    # The updates of lists that only the paper has are code of the benchmarks.
+    # updates of lists that only the paper has are a part of the benchmarks' code
     ("wang2021", "cuda"): ("benchmarks/papers/wang2021", *_DESCENT_CUDA),
 }
-# Notes about stale rows name the code by its first path.
+# notes about stale rows name the code by its first path
 CODE = {key: (*paths, *_SHARED) for key, paths in _CODE.items()}

@@ -52,7 +52,7 @@ SKLEARN = {
 
 
 def _cpu(machine: Mapping[str, Any], isa: str) -> Table:
-    """Return the table of one machine and instruction set: tonari and faiss, over all runs."""
+    """Return the table of one machine and instruction set, with tonari's and faiss's seconds over all runs."""
     lines = [Line(label, {"case": case}) for label, case in CPU_CASES.items()]
     if (machine, isa) == (XEON, "avx512"):  # cosine and l1 were not measured on this machine
         lines = [line for line in lines if line.where["case"] != "metric-cosine"]

@@ -21,7 +21,7 @@ def _timed(library: str, who: str) -> Kind:
 
 
 def _line(label: str, ours: Mapping[str, Any], beside: str, *others: Kind) -> Line:
-    """Return a line: tonari's seconds in the newest run that also has the peer `beside`, then the peers' cells."""
+    """Return a line of the table: tonari's seconds in the newest run with the peer `beside`, then the peers' cells."""
     return Line(label, ours, {TONARI: seconds({"who": beside}, bold=True), OTHERS: joined(*others, by=", ")})
 
 
@@ -65,7 +65,7 @@ TABLES: dict[str, Table] = {
             ),
         ),
         caption="; k = 10, Euclidean; except for the last line, float32 and with preparation of the points. In "
-        "brackets: their time divided by tonari's (a range if several runs timed both). Offset: added to every number. Sampled "
-        "rows of tonari's answers were compared with exact brute force: all equal.",
+        "brackets: their time divided by tonari's (a range if several runs timed both). Offset: added to every "
+        "number. Sampled rows of tonari's answers were compared with exact brute force: all equal.",
     ),
 }

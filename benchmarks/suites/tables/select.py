@@ -46,7 +46,7 @@ def _shape(m: int, n: int) -> str:
 
 
 def _bars(m: int, n: int, ks: Sequence[int]) -> list[Line]:
-    """Return the lines of a table about one shape, one line for each k."""
+    """Return the lines of a table about one shape, with one line for each k."""
     return [Line(f"{_shape(m, n)}, k = {k}" if k == ks[0] else f"k = {k}", {"case": f"bars-{m}x{n}-k{k}"}) for k in ks]
 
 
@@ -81,7 +81,7 @@ def _in_order(stage: str) -> Kind:
     return joined(asking(seconds(), who="tonari", stage=stage), asking(seconds(), who="torch.topk", stage=stage))
 
 
-# Line of table I in our table -> name of the series in rows of results.
+# The name of a series in rows of results, by its line of table I in our table.
 SERIES = {
     "insertion": "insertion",
     "heap": "heap",
@@ -107,7 +107,7 @@ KS = (32, 64, 128, 256, 512, 1024)
 UPDATES = number("extras.counters", lambda found: f"{found['updates']:,.0f}")
 
 TOPK_ALONE = {"who": "torch.topk"}
-# (rows, n, k, order) of the cells that are slowest compared with torch.topk.
+# (rows, n, k, order) of the cells that are slowest, compared with torch.topk
 SLOWEST = (
     (16, 64, 64, "in any order"),
     (1, 8192, 8192, "in any order"),

@@ -8,7 +8,7 @@ import numpy as np
 
 from tonari import inputs
 from tonari.api.sparse.answers import are_sparse
-from tonari.api.user_metrics.replacing import is_given
+from tonari.api.user_metrics.call import is_given
 from tonari.core.errors import Unsupported
 from tonari.core.process.floats import in_default_floats
 from tonari.core.results.neighbors import Neighbors, no_neighbors

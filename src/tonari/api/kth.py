@@ -12,7 +12,7 @@ from tonari import inputs
 from tonari.api import tuning
 from tonari.api.sparse.answers import are_sparse, changed_rows, sparse_kth
 from tonari.api.user_metrics.answers import kth_given
-from tonari.api.user_metrics.replacing import on_given_values
+from tonari.api.user_metrics.call import on_given_values
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import Progress
 from tonari.core.results.neighbors import Neighbors
@@ -110,9 +110,9 @@ def _last(lists: Lists) -> Any:
 
 
 def _in_blocks(rows: Any, k: int, size: int, call: Call, bar: Progress) -> Any:
-    """Return the k-th distance of every row: prepare the rows as points once, and search them block by block."""
+    """Return the k-th distance of every row: the rows are prepared as points once, then searched block by block."""
     n, those, out = len(rows), Points(rows, call), None
-    # Plan before preparing, so that BudgetExceeded counts the memory of the prepared points too.
+    # planned before the points are prepared, so that BudgetExceeded includes the memory of the prepared points
     made = those.decided(rows[:size], k + 1, False)
     prepared = made.method.prepare(rows, made.plan, call.progress) if made.prepared is None else made.prepared
     for begin in range(0, n, size):

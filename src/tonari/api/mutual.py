@@ -10,7 +10,7 @@ import numpy as np
 from tonari import inputs
 from tonari.api.searching import search
 from tonari.api.sparse.answers import are_sparse
-from tonari.api.user_metrics.replacing import is_given
+from tonari.api.user_metrics.call import is_given
 from tonari.core.errors import Unsupported
 from tonari.core.process.floats import in_default_floats
 from tonari.core.results.neighbors import Neighbors
@@ -93,7 +93,7 @@ def mutual_neighbors(
     columns, options = columns_of(shared), Options.of(metric, shared)
     empty = [np.ndim(points) == 2 and np.shape(points)[0] == 0 for points in (points_a, points_b)]
     if any(empty):
-        ways = (points_b, points_a) if empty[1] else (points_a, points_b)  # only an array of queries may be empty
+        ways = (points_b, points_a) if empty[1] else (points_a, points_b)  # only the array of queries may be empty
         if all(empty):
             inputs.check_count(k, "k")
             ways, k = (points_a, _one_row(points_b)), 1
@@ -115,7 +115,7 @@ def mutual_neighbors(
 
 
 def _one_row(points: Any) -> Any:
-    """Return one row of ones with the width, dtype and library of an array without rows."""
+    """Return one row of ones, with the width, dtype and library of an array without rows."""
     width = np.shape(points)[1]
     if inputs.kind_of(points) == "torch":
         return points.new_ones((1, width))

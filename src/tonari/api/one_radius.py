@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.api.sparse.answers import Radius, SparseCall, are_sparse, changed_rows
+from tonari.api.sparse.answers import SparseCall, are_sparse, changed_rows
 from tonari.api.within_call import WithinCall
 from tonari.core.process.floats import in_default_floats
 from tonari.core.results.pairs import Pairs, pairs_of
 from tonari.core.results.radius_neighbors import RadiusNeighbors
-from tonari.methods.call import Call
-from tonari.methods.options import Options
+from tonari.methods.call import Call, Radius
+from tonari.methods.options import Options, columns_of
 from tonari.metrics.changes.change import change_for
 
 
@@ -67,12 +67,12 @@ class OneRadius:
         memory: int | None = None,
         **columns: Any,
     ) -> None:
-        change = change_for(metric, **columns)
-        within: dict[str, Any] = {"radius": radius, "min_similarity": None, "closed": True}
+        change, limit = change_for(metric, **columns), Radius(radius)
         if change is not None:
-            within, rows, metric = change.within(len(rows), **within), change.rows(rows, "points"), change.base
+            limit, rows = Radius(**change.within(len(rows), **limit._asdict())), change.rows(rows, "points")
+            metric = change.base
         call = Call.of({"points": rows}, Options(metric, method, device, threads, memory, progress=False))
-        self._rows, points, self._limits = WithinCall.of(call, rows, rows, **within)
+        self._rows, points, self._limits = WithinCall.of(call, rows, rows, limit)
         self.row_bytes = int(self._rows.nbytes) // len(self._rows)
         self._points = points.decided_within(self._rows, self._limits, False)
 
@@ -99,14 +99,12 @@ class SparseOneRadius:
     """Sparse rows, prepared for searches within one radius, with the interface of :class:`OneRadius`."""
 
     def __init__(self, rows: Any, radius: float, *, metric: str = "euclidean", **options: Any) -> None:
-        columns = {name: options.pop(name) for name in ("weights", "VI", "covariance", "V") if name in options}
-        change = change_for(metric, **columns)
-        within: dict[str, Any] = {"radius": radius, "min_similarity": None, "closed": True}
+        change, limit = change_for(metric, **columns_of(options)), Radius(radius)
         if change is not None:
             rows, metric = changed_rows(change, rows, "points"), change.base
-            within = change.within(len(rows), **within)
-        call = SparseCall.of(rows, rows, Options(metric, progress=False, **options))
-        self._rows, self._limits = call.queries, call.limits(Radius(**within))
+            limit = Radius(**change.within(len(rows), **limit._asdict()))
+        call = SparseCall.of(rows, rows, Options.of(metric, options | {"progress": False}))
+        self._rows, self._limits = call.queries, call.limits(limit)
         self.row_bytes = self._rows.nbytes // max(1, len(self._rows))
         problem = call.among.problem(self._rows, 1)
         prepared, _ = call.among.ready(self._rows, problem, within=True)

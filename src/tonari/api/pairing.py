@@ -13,9 +13,9 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.api import tuning
 from tonari.api.arguments.changed import on_changed_rows
-from tonari.api.sparse.answers import Radius, SparsePairs, are_sparse
+from tonari.api.sparse.answers import SparsePairs, are_sparse
 from tonari.api.user_metrics.answers import pairs_given
-from tonari.api.user_metrics.replacing import on_given_values
+from tonari.api.user_metrics.call import on_given_values
 from tonari.api.within_call import Verb, WithinCall
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import Progress, ProgressLike
@@ -26,7 +26,7 @@ from tonari.filters.arguments import shared_mask, window_of
 from tonari.filters.scope import Scope
 from tonari.io.neighbors.pairs import SUFFIXES, write_pairs
 from tonari.methods import repeated
-from tonari.methods.call import Call
+from tonari.methods.call import Call, Radius
 from tonari.methods.options import Options, SearchOptions, shares
 from tonari.methods.rows.points import DecidedPoints
 
@@ -102,13 +102,12 @@ def pairs(
     for name, value in (("radius", radius), ("min_similarity", min_similarity)):
         if hasattr(value, "__len__") and not isinstance(value, str) and getattr(value, "shape", None) != ():
             raise ValueError(f"{name}: expected one number, since a pair has one distance, got {type(value).__name__}")
-    options = Options.of(metric, shared)
+    options, limit = Options.of(metric, shared), Radius(radius, min_similarity, closed)
     if are_sparse(points):
-        limit = Radius(radius, min_similarity, closed)
         sparse = SparsePairs(points, limit, options, where=where, exclude_within=exclude_within)
         return _sparse_pairs(sparse, options.progress, path)
     call = Call.of({"points": points}, options)
-    within = WithinCall.of(call, points, points, radius, min_similarity, closed)
+    within = WithinCall.of(call, points, points, limit)
     plain = where is exclude_within is options.threads is options.memory is path is None
     within = within.decided(_PAIRS if plain else None)
     rows, those, limits = within
@@ -125,7 +124,7 @@ def pairs(
     if path is None:
         if window is None:
             found = wanted.pairs(slice(0, len(rows)), progress)
-        else:  # in blocks, to save memory: the window may drop most pairs
+        else:  # in blocks, which saves memory, because the window may drop most pairs
             with Progress(progress, total=len(rows), seconds=None, label="pairs", unit="row") as bar:
                 blocks = list(_blocks(wanted.found, len(rows), bar)) or [wanted.pairs(slice(0, 0), False)]
             found = Pairs(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
@@ -193,7 +192,10 @@ class _Wanted(NamedTuple):
 
 
 def _blocks(find: Callable[[slice], Pairs], n: int, bar: Progress) -> Iterator[Pairs]:
-    """Yield the pairs that `find` finds in block after block of rows; their number decides the next block's length."""
+    """Yield the pairs that `find` finds in block after block of rows.
+
+    The number of pairs in a block decides the length of the next one.
+    """
     begin, size = 0, tuning.PAIRS_FIRST_ROWS
     while begin < n:
         rows = slice(begin, min(begin + size, n))

@@ -9,7 +9,6 @@ from tonari import inputs
 from tonari.api.arguments.changed import on_changed_rows
 from tonari.api.arguments.differentiable import carries
 from tonari.api.sparse.answers import (
-    Radius,
     are_sparse,
     refuse_for_sparse,
     sparse_count,
@@ -18,15 +17,15 @@ from tonari.api.sparse.answers import (
 )
 from tonari.api.sparse.mixed import in_one_layout
 from tonari.api.user_metrics.answers import count_given, radius_given, radius_graph_given
-from tonari.api.user_metrics.replacing import on_given_values
+from tonari.api.user_metrics.call import on_given_values
 from tonari.api.within_call import Verb, WithinCall
 from tonari.core.process.floats import in_default_floats
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.filters.arguments import Given, shared_mask
 from tonari.methods import repeated
 from tonari.methods.answer import on_side_of
-from tonari.methods.call import Call
-from tonari.methods.options import Options, SearchOptions, shares
+from tonari.methods.call import Call, Radius
+from tonari.methods.options import FilteredOptions, Options, SearchOptions, shares
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -41,7 +40,7 @@ _JOIN = Verb(lambda points, rows, limits: points.within(rows, limits, points.cal
 @on_given_values(radius_given)
 @on_changed_rows
 @in_one_layout
-@shares(SearchOptions)
+@shares(FilteredOptions)
 def radius_search(
     queries: Any,
     points: Any,
@@ -51,14 +50,8 @@ def radius_search(
     closed: bool = True,
     max_neighbors: int | None = None,
     metric: str | Callable[..., Any] = "euclidean",
-    where: Any = None,
-    exclude: Any = None,
-    query_groups: Any = None,
-    point_groups: Any = None,
-    groups: str | None = None,
-    exclude_within: int | None = None,
     differentiable: bool = False,
-    **shared: Unpack[SearchOptions],
+    **shared: Unpack[FilteredOptions],
 ) -> RadiusNeighbors:
     """Find all points within a radius of every query, exactly.
 
@@ -114,15 +107,14 @@ def radius_search(
     >>> found.indptr.tolist(), found.indices.tolist()
     ([0, 2, 5], [0, 1, 1, 0, 2])
     """
-    options = Options.of(metric, shared)
-    given = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
+    options, limit = Options.of(metric, shared), Radius(radius, min_similarity, closed)
+    given = Given.of(shared)
     if are_sparse(queries, points):
         refuse_for_sparse(differentiable=differentiable)
-        limit = Radius(radius, min_similarity, closed)
         return sparse_radius(queries, points, limit, given, options, max_neighbors=max_neighbors)
     plain = not given and max_neighbors is options.threads is options.memory is None and differentiable is False
     call = Call.of({"queries": queries, "points": points}, options)
-    within = WithinCall.of(call, queries, points, radius, min_similarity, closed)
+    within = WithinCall.of(call, queries, points, limit)
     within = within.decided(_SEARCH if plain else None)
     carry = carries(differentiable, queries, points, call.metric.name)
     return carry(on_side_of(queries, within.found(given, max_neighbors)))
@@ -133,7 +125,7 @@ def radius_search(
 @on_given_values(count_given)
 @on_changed_rows
 @in_one_layout
-@shares(SearchOptions)
+@shares(FilteredOptions)
 def radius_count(
     queries: Any,
     points: Any,
@@ -142,13 +134,7 @@ def radius_count(
     min_similarity: Any = None,
     closed: bool = True,
     metric: str | Callable[..., Any] = "euclidean",
-    where: Any = None,
-    exclude: Any = None,
-    query_groups: Any = None,
-    point_groups: Any = None,
-    groups: str | None = None,
-    exclude_within: int | None = None,
-    **shared: Unpack[SearchOptions],
+    **shared: Unpack[FilteredOptions],
 ) -> Any:
     """Count the points within a radius of every query, exactly.
 
@@ -181,12 +167,12 @@ def radius_count(
     >>> tonari.radius_count(points, points, radius=5.0).tolist()
     [2, 3, 2]
     """
-    options = Options.of(metric, shared)
-    given = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
+    options, limit = Options.of(metric, shared), Radius(radius, min_similarity, closed)
+    given = Given.of(shared)
     if are_sparse(queries, points):
-        return sparse_count(queries, points, Radius(radius, min_similarity, closed), given, options)
+        return sparse_count(queries, points, limit, given, options)
     call = Call.of({"queries": queries, "points": points}, options)
-    within = WithinCall.of(call, queries, points, radius, min_similarity, closed)
+    within = WithinCall.of(call, queries, points, limit)
     within = within.decided(_COUNT if not given and options.threads is options.memory is None else None)
     counts = within.counted(given)
     return inputs.hand_back(counts, inputs.side_of(queries, "queries"))
@@ -248,15 +234,14 @@ def radius_graph(
     >>> graph.indptr.tolist(), graph.indices.tolist()
     ([0, 1, 3, 4], [1, 0, 2, 1])
     """
-    options = Options.of(metric, shared)
+    options, limit = Options.of(metric, shared), Radius(radius, min_similarity, closed)
     given = Given(where=where, batch=batch, exclude_within=exclude_within)
     if are_sparse(points):
         refuse_for_sparse(differentiable=differentiable)
-        limit = Radius(radius, min_similarity, closed)
         return sparse_radius_graph(points, limit, given, options, max_neighbors=max_neighbors)
     plain = not given and max_neighbors is options.threads is options.memory is None and differentiable is False
     call = Call.of({"points": points}, options)
-    within = WithinCall.of(call, points, points, radius, min_similarity, closed)
+    within = WithinCall.of(call, points, points, limit)
     within = within.decided(_JOIN if plain else None)
     carry = carries(differentiable, points, points, call.metric.name)
     shared_mask(where, len(within.points))

@@ -11,20 +11,19 @@ from tonari.api.arguments.filtered import refuse_plan, search_allowed, search_ti
 from tonari.api.sparse.answers import are_sparse, refuse_for_sparse, sparse_search
 from tonari.api.sparse.mixed import in_one_layout
 from tonari.api.user_metrics.answers import search_given
-from tonari.api.user_metrics.replacing import on_given_values
+from tonari.api.user_metrics.call import on_given_values
 from tonari.core.plan import Plan
 from tonari.core.process.floats import in_default_floats
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors
-from tonari.filters.answers.ties import are_all
+from tonari.filters.answers.asking import are_all
 from tonari.filters.arguments import Given
 from tonari.methods import repeated
 from tonari.methods.answer import answer, check_plan, on_side_of
 from tonari.methods.call import Call
 from tonari.methods.decision import Decision
-from tonari.methods.options import Options, SearchOptions, shares
-from tonari.methods.rows.no_queries import none_nearest
-from tonari.methods.rows.points import Points
+from tonari.methods.options import FilteredOptions, Options, shares
+from tonari.methods.rows.points import Points, none_nearest
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -37,16 +36,10 @@ def search(
     k: int,
     *,
     metric: str | Callable[..., Any] = "euclidean",
-    where: Any = None,
-    exclude: Any = None,
-    query_groups: Any = None,
-    point_groups: Any = None,
-    groups: str | None = None,
-    exclude_within: int | None = None,
     ties: Literal["first"] = "first",
     differentiable: bool = False,
     plan: Plan | None = None,
-    **shared: Unpack[SearchOptions],
+    **shared: Unpack[FilteredOptions],
 ) -> Neighbors: ...
 
 
@@ -57,16 +50,10 @@ def search(
     k: int,
     *,
     metric: str | Callable[..., Any] = "euclidean",
-    where: Any = None,
-    exclude: Any = None,
-    query_groups: Any = None,
-    point_groups: Any = None,
-    groups: str | None = None,
-    exclude_within: int | None = None,
     ties: Literal["all"],
     differentiable: bool = False,
     plan: Plan | None = None,
-    **shared: Unpack[SearchOptions],
+    **shared: Unpack[FilteredOptions],
 ) -> RadiusNeighbors: ...
 
 
@@ -75,23 +62,17 @@ def search(
 @on_given_values(search_given)
 @on_changed_rows
 @in_one_layout
-@shares(SearchOptions)
+@shares(FilteredOptions)
 def search(
     queries: Any,
     points: Any,
     k: int,
     *,
     metric: str | Callable[..., Any] = "euclidean",
-    where: Any = None,
-    exclude: Any = None,
-    query_groups: Any = None,
-    point_groups: Any = None,
-    groups: str | None = None,
-    exclude_within: int | None = None,
     ties: str = "first",
     differentiable: bool = False,
     plan: Plan | None = None,
-    **shared: Unpack[SearchOptions],
+    **shared: Unpack[FilteredOptions],
 ) -> Neighbors | RadiusNeighbors:
     """Find the k nearest points of every query, exactly.
 
@@ -243,7 +224,7 @@ def search(
     [[0.0, 4.498, 8.996]]
     """
     options = Options.of(metric, shared)
-    limits = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
+    limits = Given.of(shared)
     filtered, tied = bool(limits), are_all(ties)
     if are_sparse(queries, points):
         refuse_for_sparse(differentiable=differentiable, plan=plan)
@@ -271,7 +252,7 @@ def search(
 
 
 def _keep(call: Call, decision: Decision, queries: Any, points: Any) -> None:
-    """Cache functions to repeat a call, unless its decision has prepared points, which an equal call may not have."""
+    """Cache functions that repeat a call, unless its decision has prepared points: an equal call may have others."""
     if decision.prepared is None:
         quick = repeated.quick_search(call, decision, queries, points)
         repeated.keep(decision, (queries, points), quick, repeated.answered(call, decision))

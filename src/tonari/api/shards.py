@@ -16,7 +16,7 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.graph.files.directory import LARGEST_MATRIX, open_neighbors
 from tonari.graph.knn_graph import KNNGraph
 from tonari.methods.options import MetricOptions, Options, columns_of, shares
-from tonari.methods.rows.where import may_take_fewer
+from tonari.methods.rows.place import may_take_fewer
 from tonari.metrics import get_metric
 from tonari.metrics.changes.change import Change, change_for
 from tonari.metrics.names import is_own
@@ -24,9 +24,8 @@ from tonari.nn_descent.plan import check_recall, check_seed
 from tonari.nn_descent.planning.planner import RECALL
 from tonari.nn_descent.updates import check_name, refuse_on_cpu
 from tonari.shards.build import Executor, Request, build
-from tonari.shards.changed import ChangedSource
 from tonari.shards.plan import METHODS
-from tonari.shards.source import ArraySource, Source, as_source
+from tonari.shards.source import ArraySource, ChangedSource, Source, as_source
 from tonari.shards.workers.local import LocalExecutor
 from tonari.shards.workers.on_dask import DaskExecutor
 
@@ -293,12 +292,12 @@ def _change(metric: Any, shared: Mapping[str, Any]) -> Change | None:
 
 
 def _base(metric: Any, change: Change | None) -> str:
-    """Return the name of the metric that compares rows after their transformation, if there is one."""
+    """Return the name of the metric that compares rows, after their transformation if there is one."""
     return get_metric(metric).name if change is None else change.base
 
 
 def _compared(rows: Source, change: Change | None) -> Source:
-    """Return a source of the transformed rows; the source `rows` itself without a transformation."""
+    """Return a source of transformed rows; without a transformation, the source `rows` itself."""
     return rows if change is None else ChangedSource(rows, change)
 
 
@@ -331,7 +330,7 @@ def _executor(given: Any, request: Request) -> Executor:
     devices = request.devices
     if isinstance(given, str) and given == "local":
         return LocalExecutor(devices)
-    distributed = sys.modules.get("distributed")  # a caller with a Dask client has imported it
+    distributed = sys.modules.get("distributed")  # a caller with a Dask client has already imported Dask
     if distributed is not None and isinstance(given, distributed.Client):
         for name, rows in (("source", request.source), ("queries", request.queries)):
             if rows is not None and isinstance(rows.origin, ArraySource):

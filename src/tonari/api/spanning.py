@@ -26,9 +26,8 @@ from tonari.methods.call import Call
 from tonari.methods.options import Options, SearchOptions, shares
 from tonari.methods.rows.points import Points
 from tonari.spanning.apart import Projections
-from tonari.spanning.boruvka import Bounds, Search, spanning_edges
+from tonari.spanning.boruvka import Bounds, Ids, Search, spanning_edges
 from tonari.spanning.by_tree import MOST_POINTS, spanning_edges_by_tree
-from tonari.spanning.pool import Ids
 from tonari.spanning.tree import SpanningTree, tree_of
 
 if TYPE_CHECKING:
@@ -132,7 +131,7 @@ class _Known(NamedTuple):
 
 
 def _tree_of(rows: Any, call: Call, made_by: str) -> _Known | None:
-    """Build a k-d tree to find the spanning tree with, if it is expected to be fast; else return None.
+    """Build a k-d tree that finds the spanning tree, if this is expected to be fast; otherwise return None.
 
     The tree is built if a k-d tree already found the neighbour lists (`made_by`), or if there are few points. It is not
     built for points on CUDA, or if it does not fit into memory.
@@ -151,7 +150,7 @@ def _tree_of(rows: Any, call: Call, made_by: str) -> _Known | None:
 
 
 def _searcher(points: Any, call: Call) -> Search:
-    """Return a function that finds, for each of some points, its nearest points in other components.
+    """Return a function that finds, for each of several points, its nearest points in other components.
 
     A call with few rows searches points that the first such call prepared. A call with many rows chooses its own
     method, since the rows then belong to large components and their neighbours are far away; if memory is limited, it
@@ -175,7 +174,10 @@ def _searcher(points: Any, call: Call) -> Search:
 
 
 def _bounds_of(rows: Any, call: Call) -> Bounds | None:
-    """Return a function that bounds distances to other components from below; None for metrics without such a bound."""
+    """Return a function that gives lower bounds of distances to other components.
+
+    Return None for metrics without such a bound.
+    """
     if not (isinstance(rows, np.ndarray) and call.metric.squares):
         return None
     return Projections(inputs.as_floats(rows), squared=not call.metric.root, memory=call.memory).bounds

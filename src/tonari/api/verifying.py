@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.api.searching import search
-from tonari.api.user_metrics.call import GivenCall
-from tonari.api.user_metrics.replacing import is_given
+from tonari.api.user_metrics.call import GivenCall, is_given
 from tonari.core.errors import Unsupported
 from tonari.core.process.floats import in_default_floats
 from tonari.core.results.neighbors import Neighbors
@@ -157,7 +156,10 @@ is 12 (row 2, point 3: 16 given, 4 exact)
 
 
 def _verify_given(call: GivenCall, indices: Any, distances: Any, *, own: bool, sample: int, seed: int) -> Verification:
-    """Compare lists with the exact neighbours by distances that the caller defines, except from a point to itself."""
+    """Compare lists with the exact neighbours by distances that the caller defines.
+
+    The distance of a point to itself is never used.
+    """
     values = call.values
     listed = _listed(indices, values.m, "points" if own else "queries")
     numbers = _given(distances, listed.shape)
@@ -240,6 +242,6 @@ def _given(distances: Any, shape: tuple[int, ...]) -> npt.NDArray[Any] | None:
 
 
 def _without_self(found: Neighbors, rows: npt.NDArray[np.int64]) -> Neighbors:
-    """Drop each row itself from its k + 1 nearest points, or the last point if the row is not among them."""
+    """Drop each row itself from its k + 1 nearest points or, if the row is not among them, the last point."""
     last = np.argsort(found.indices == rows[:, None], axis=1, kind="stable")[:, :-1]
     return Neighbors(*(np.take_along_axis(part, last, axis=1) for part in found))

@@ -1,4 +1,4 @@
-"""The checked arguments of a radius search, and the caching of how equal calls are answered."""
+"""The checked arguments of a radius search, and cached functions that answer equal calls."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
 from tonari.filters.answers import asking
 from tonari.filters.arguments import Given
 from tonari.methods import repeated
-from tonari.methods.call import Call
+from tonari.methods.call import Call, Radius
 from tonari.methods.decision import Decision
-from tonari.methods.rows.no_queries import none_counted, none_within_radius
-from tonari.methods.rows.points import DecidedPoints, Points
+from tonari.methods.rows.points import DecidedPoints, Points, none_counted, none_within_radius
 
 
 class Verb(NamedTuple):
-    """The way a public function computes its result from prepared points, cached to repeat calls without planning.
+    """How a public function computes its result from prepared points; cached, so that equal calls need no planning.
 
     Attributes
     ----------
@@ -57,10 +56,10 @@ class WithinCall(NamedTuple):
     limits: npt.NDArray[Any]
 
     @classmethod
-    def of(cls, call: Call, queries: Any, points: Any, radius: Any, min_similarity: Any, closed: Any) -> WithinCall:
+    def of(cls, call: Call, queries: Any, points: Any, radius: Radius) -> WithinCall:
         """Check the rows and the radii that a caller passed to a public function."""
         rows, base = call.both(queries, points)
-        limits = call.limits(base, rows, radius=radius, min_similarity=min_similarity, closed=closed)
+        limits = call.limits(base, rows, **radius._asdict())
         return cls(rows, Points(base, call), limits)
 
     def decided(self, verb: Verb | None) -> WithinCall:
@@ -73,7 +72,7 @@ class WithinCall(NamedTuple):
             return self
         made = those.decided_within(rows, limits, those.call.progress)
         if not those.call.place.devices:
-            self._keep(verb, made.decision._replace(prepared=None))  # a repeated call brings its own points
+            self._keep(verb, made.decision._replace(prepared=None))  # a repeated call passes its own points
         return self._replace(points=made)
 
     def _keep(self, verb: Verb, decision: Decision) -> None:
@@ -116,7 +115,7 @@ class WithinCall(NamedTuple):
 
 
 def _of_itself(quick: repeated.Way, finish: Callable[[RadiusNeighbors], Any] | None) -> repeated.Way:
-    """Turn a function of queries and points into a function of points, which are also the queries."""
+    """Turn a function of queries and points into a function of points, which are the queries too."""
 
     def joined(points: Any) -> Any:
         found = quick(points, points)

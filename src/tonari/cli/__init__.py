@@ -12,7 +12,7 @@ Each command is a module of commands/:
     tonari info     the contents of a file                                       info.py
     tonari convert  points from one format to another                        convert.py
     tonari plan     the choices, memory and time of a run, without running it    plan.py
-    tonari warm     compile the GPU kernels of a search in advance               warm.py
+    tonari warm     compile the GPU kernels of a search in advance               plan.py
 
 Results go to stdout; progress, the log (-v) and errors go to stderr, an error as one line.
 Exit codes: 0 success, 1 data or files that cannot be used, 2 wrong usage, 130 interrupted (Ctrl-C).
@@ -28,12 +28,11 @@ from tonari.cli.commands.graph import graph
 from tonari.cli.commands.info import info
 from tonari.cli.commands.merge import merge
 from tonari.cli.commands.pairs import pairs
-from tonari.cli.commands.plan import plan
+from tonari.cli.commands.plan import plan, warm
 from tonari.cli.commands.recall import recall
 from tonari.cli.commands.report import report
 from tonari.cli.commands.search import search
 from tonari.cli.commands.verify import verify
-from tonari.cli.commands.warm import warm
 from tonari.core.version import __version__
 
 __all__ = ["main"]

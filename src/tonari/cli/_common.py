@@ -6,8 +6,10 @@ import contextlib
 import json
 import logging
 import math
+import re
 import sys
 import time
+import unicodedata
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -18,19 +20,72 @@ import click
 from tonari import _startup, io
 from tonari.api.index.files.dense import is_index
 from tonari.cli._points import Inputs
-from tonari.cli._wording import in_words, printable
 from tonari.inputs import check_output_path
 from tonari.io.formats.npz import Archive
 from tonari.shards.state import bytes_of
 
+_WORDS = tuple(
+    (re.compile(python), words)
+    for python, words in (
+        (r"\bkey=:", "--key:"),
+        (r"\bdrop=\['([^']*)'\]", r"--drop '\1'"),
+        (r"\b(columns|drop)= ", r"--\1 "),
+        (r"leave out=, or pass (.*?), with metric='(\w+)'", r"give \1, with --metric \2"),
+        (r"\bby columns=", "by --columns"),
+        (r"; slice the array, as in points\[:, 1:\]", ""),
+        (r"try \.astype\(numpy\.(\w+)\)", r"try 'tonari convert IN OUT --dtype \1'"),
+        (r"pass float64 rows, exact", "use 'tonari convert IN OUT --dtype float64', exact"),
+        (r"Convert with \.astype\(\)\.", "Save it as numbers."),
+        (r"Use \.reshape\(len\(array\), -1\)\.", "Save it with a row for each point."),
+        (r"read it with max_expansion=(\d+)", r"set TONARI_MAX_EXPANSION=\1"),
+        (r"use tonari\.io\.read_ground_truth\b", "compare it by 'tonari recall'"),
+        (r"\buse tonari\.build_graph\b", "use 'tonari graph -o DIR/'"),
+        (r"\buse tonari\.knn_graph\b", "use 'tonari graph'"),
+        (r"\buse (method|metric|device)='([\w:-]+)'", r"use --\1 \2"),
+        (r"search the queries in smaller batches", "use an output in a directory, -o DIR/"),
+    )
+)
+
+
+# Characters that change the direction of displayed text, and so could disguise a file name.
+_REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def printable(text: str) -> str:
+    """Escape control characters and characters that reverse text, which file names and contents may include.
+
+    >>> from tonari.cli._common import printable
+    >>> printable("a\\x1b]0;title\\x07.npy")
+    'a\\\\x1b]0;title\\\\x07.npy'
+    """
+    return "".join(
+        char
+        if char in "\n\t" or not (unicodedata.category(char) in ("Cc", "Cs") or char in _REORDERING)
+        else char.encode("unicode_escape").decode()
+        for char in text
+    )
+
+
+def in_words(message: str) -> str:
+    """Replace the Python arguments in a message's hints by command-line options.
+
+    >>> from tonari.cli._common import in_words
+    >>> in_words("a.npz: found 2 arrays, expected one. Choose with key=: x, y")
+    'a.npz: found 2 arrays, expected one. Choose with --key: x, y'
+    """
+    for python, words in _WORDS:
+        message = python.sub(words, message)
+    return message
+
+
 logger = logging.getLogger("tonari")
 
-# Names of the arrays in three kinds of .npz files: a graph, neighbours, and neighbour lists of different lengths.
+# names of the arrays in three kinds of .npz files: a graph, neighbours, and neighbour lists of different lengths
 _GRAPH = {"about", "indices", "distances"}
 _NEIGHBORS = {"indices", "distances"}
 _LISTS = {"indptr", "indices", "distances"}
-# Exceptions that the library raises for unusable data, files and machines, which are reported as one line. Any other
-# exception is a bug and is shown with its traceback.
+# Exceptions of the library for unusable data, files and machines, which are reported as one line. Any other exception
+# is a bug, and is shown with its traceback.
 _REFUSALS = (ValueError, TypeError, OSError, ImportError, MemoryError)
 
 
@@ -87,7 +142,7 @@ def _where_to_look(error: click.ClickException) -> str:
 
 
 def _describe(error: BaseException) -> str:
-    if isinstance(error, OSError) and error.strerror:  # the operating system's message
+    if isinstance(error, OSError) and error.strerror:  # the message of the operating system
         return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
     return str(error) or ("out of memory" if isinstance(error, MemoryError) else type(error).__name__)
 
@@ -140,7 +195,10 @@ def kind_of(path: Path) -> Literal["graph", "index", "neighbours", "lists", "poi
 
 
 def emit(facts: dict[str, Any], text: str, *, as_json: bool, inputs: Inputs | None = None) -> None:
-    """Print a result and the description of its input files: `facts` as one JSON object with `as_json`, else `text`."""
+    """Print a result: with `as_json`, `facts` as one JSON object, otherwise `text`.
+
+    Both include the description of the input files.
+    """
     if inputs is not None and inputs.facts:
         facts, text = facts | {"read": inputs.facts}, inputs.text + text
     say(json.dumps(facts, allow_nan=False) if as_json else text)
@@ -149,7 +207,7 @@ def emit(facts: dict[str, Any], text: str, *, as_json: bool, inputs: Inputs | No
 def emit_output(
     output: Path, facts: dict[str, Any], text: str, started: float, *, as_json: bool, inputs: Inputs
 ) -> None:
-    """Print the number of results, the output and its size, and the seconds that have passed since `started`."""
+    """Print the number of results, the output file and its size, and the seconds that have passed since `started`."""
     seconds = time.perf_counter() - started
     size = bytes_of(output) if output.is_dir() else output.stat().st_size
     facts = {"output": str(output), **facts, "seconds": seconds, "bytes": size}
@@ -159,7 +217,7 @@ def emit_output(
 
 @contextlib.contextmanager
 def warnings_as_lines() -> Iterator[None]:
-    """Collect the library's warnings, and print each as one line on stderr after the work, as errors are printed."""
+    """Collect the library's warnings, and print them to stderr after the work, each as one line like an error."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         yield
@@ -175,7 +233,7 @@ class _Printable(logging.Formatter):
 
 
 def log_handler() -> logging.Handler:
-    """Return a log handler that writes each record as one line to stderr, as errors are printed."""
+    """Return a log handler that writes each record as one line to stderr, like an error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Printable("tonari: %(message)s"))
     return handler

@@ -17,7 +17,7 @@ from tonari.shards.state import read_state
 
 
 def names_a_directory(output: str) -> bool:
-    """Return whether the output is an existing directory, or a name that ends with a slash."""
+    """Return whether the output is a directory: one that exists, or a name that ends with a slash."""
     return output.endswith(("/", os.sep)) or Path(output).is_dir()
 
 
@@ -44,7 +44,7 @@ def check_points(points: Path, key: str | None, graph: Path) -> None:
 
 @contextlib.contextmanager
 def told(folder: Path, *, force: bool) -> Iterator[None]:
-    """Print to stderr, for a build in the ``with`` block: its plan, its warnings, and after Ctrl-C how to resume it."""
+    """Print to stderr, for a build in the ``with`` block, its plan and warnings and, after Ctrl-C, how to resume it."""
     try:
         with _plans_as_lines(), _common.warnings_as_lines():
             yield
@@ -56,7 +56,7 @@ def told(folder: Path, *, force: bool) -> Iterator[None]:
 @contextlib.contextmanager
 def _plans_as_lines() -> Iterator[None]:
     plans = logging.getLogger("tonari.plan")
-    if plans.isEnabledFor(logging.INFO):  # -v has shown the plan already
+    if plans.isEnabledFor(logging.INFO):  # with -v, the log has shown the plan already
         yield
         return
     handler = _common.log_handler()
@@ -72,7 +72,7 @@ def _plans_as_lines() -> Iterator[None]:
 def _tell_what_is_kept(folder: Path, *, force: bool) -> None:
     try:
         state = read_state(folder)
-    except FileNotFoundError:  # no build has begun
+    except FileNotFoundError:  # there is nothing to resume, because no build has begun
         return
     if state.tasks_done:
         known = f"{state.tasks_known:,} tasks" if state.all_known else f"the {state.tasks_known:,} tasks known so far"

@@ -22,7 +22,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 def _checked(check: Callable[[Any], Any]) -> Callable[[click.Context, click.Parameter, Any], Any]:
-    """Return a click callback that replaces an option's value by `check(value)`, and names the option in its errors."""
+    """Return a click callback that replaces an option's value by `check(value)`; errors name the option."""
 
     def callback(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
         try:
@@ -44,7 +44,7 @@ def _search_method(name: str) -> str:
 
 
 def _device(value: str) -> str | list[str]:
-    """Check one device, or several that are separated by commas, which are returned as a list."""
+    """Check a device, or several devices separated by commas, which are returned as a list."""
     device = value.split(",") if "," in value else value
     parse_device(device)
     return device
@@ -55,18 +55,21 @@ named_metric = _checked(lambda name: None if name is None else get_metric(name).
 
 
 def _verbose(context: click.Context, parameter: click.Parameter, count: int) -> None:
-    if count:  # the handler stays until Program.main removes it
+    if count:  # the handler stays installed until Program.main removes it
         logger.addHandler(log_handler())
         logger.setLevel(logging.INFO if count == 1 else logging.DEBUG)
 
 
 def file_argument(name: str) -> Callable[[Decorated], Decorated]:
-    """Declare an argument for an input file; the function that reads the file checks that it exists and is valid."""
+    """Declare an argument for an input file, without checks: the function that reads the file checks it."""
     return click.argument(name, metavar=name.upper(), type=click.Path(path_type=Path))
 
 
 def output_option(formats: str, *, directories: bool = False) -> Callable[[Decorated], Decorated]:
-    """Declare -o and --force; with `directories`, -o also accepts a directory, as a str that keeps a final slash."""
+    """Declare the options -o and --force.
+
+    With `directories`, -o also accepts a directory, as a str that keeps a final slash.
+    """
 
     def decorate(command: Decorated) -> Decorated:
         text = f"Output file: {formats}. It is written whole or not at all."
@@ -120,7 +123,10 @@ ties_option = click.option(
 
 
 def check_ties_output(context: click.Context, output: str) -> None:
-    """Raise a usage error unless the output is a .npz file, the only format for --ties all."""
+    """Raise a usage error for --ties all unless the output is a .npz file.
+
+    No other format stores lists of different lengths.
+    """
     if not output.lower().endswith(".npz"):
         message = f"{output} cannot be combined with --ties; name a .npz file"
         raise click.BadParameter(message, context, param_hint="'-o'")
@@ -209,7 +215,7 @@ def columns_options(command: Decorated) -> Decorated:
 
 
 def with_columns(options: dict[str, Any]) -> dict[str, Any]:
-    """Replace the files of the options in :func:`columns_options` by their arrays; drop options that are not set."""
+    """Replace the file of each option in :func:`columns_options` by its array; leave out options that are not set."""
     read = {name: read_array(options[name]) for name in COLUMNS if options[name] is not None}
     return {name: value for name, value in options.items() if name not in COLUMNS} | read
 

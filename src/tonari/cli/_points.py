@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import functools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,48 @@ from tonari.io.formats.sparse_npz import is_sparse
 from tonari.io.formats.sparse_npz import read as read_sparse
 from tonari.io.points import dtype_without_rows, is_table, no_rows, read_column, read_points
 from tonari.io.tables.columns import Choice, choice, listed
+from tonari.metrics import METRICS, get_metric
+
+
+def _number(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
+    if value is not None and math.isnan(value):
+        raise click.BadParameter("is not a number", context, parameter)
+    return value
+
+
+radius_option = click.option(
+    "--radius",
+    metavar="R",
+    type=click.FloatRange(min=0),
+    callback=_number,
+    help="Find all points within this distance; squared for sqeuclidean.",
+)
+min_similarity_option = click.option(
+    "--min-similarity",
+    metavar="S",
+    type=float,
+    callback=_number,
+    help="Find all points with at least this similarity, for inner_product, cosine and correlation.",
+)
+
+
+def check_radius(context: click.Context, metric: str, radius: float | None, min_similarity: float | None) -> bool:
+    """Return whether --radius or --min-similarity is set; raise a usage error if it does not apply to the metric."""
+    record = get_metric(metric)
+    if radius is not None and min_similarity is not None:
+        raise click.UsageError("--radius and --min-similarity exclude each other; leave one out", context)
+    if radius is not None and record.descending:
+        raise click.UsageError(f"--radius: {metric} has similarities; use --min-similarity", context)
+    if min_similarity is not None:
+        if not (record.descending or record.angular):
+            similar = [name for name, one in METRICS.items() if one.descending or one.angular]
+            others = f"{', '.join(similar[:-1])} or {similar[-1]}"
+            message = f"--min-similarity: {metric} has distances; use --radius, or --metric {others}"
+            raise click.UsageError(message, context)
+        if not math.isfinite(min_similarity):
+            raise click.UsageError("--min-similarity: is infinite; expected a finite number", context)
+    return radius is not None or min_similarity is not None
+
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -46,7 +89,7 @@ def column_options(command: Decorated) -> Decorated:
 
 
 def inputs_option(command: Callable[..., None]) -> Callable[..., None]:
-    """Declare --columns and --drop; pass them, and --id if the command declares it, as the Inputs object `read`."""
+    """Declare --columns and --drop; pass these options, and --id if the command has it, as the Inputs object `read`."""
 
     @functools.wraps(command)
     def with_inputs(
@@ -66,7 +109,7 @@ id_option = click.option(
 )
 
 
-# Formats of OUT that can store a column of names.
+# suffixes of output formats that can store a column of names
 _NAMED = (".csv", ".tsv", ".parquet", ".arrow")
 
 
@@ -79,7 +122,7 @@ def check_named(context: click.Context, output: Path, read: Inputs) -> None:
 
 @dataclass
 class Inputs:
-    """A reader of a command's input files, which applies the options about columns and records descriptions.
+    """A reader of a command's input files; it applies the options about columns, and records descriptions of the files.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ def threads_of(workers: Any, name: str) -> int | None:
 
 
 def numbers_of(x: Any, name: str, shape: str) -> npt.NDArray[Any]:
-    """Return an array or tensor of real numbers as a NumPy array; error messages name `shape` as the expected shape.
+    """Return an array or tensor of real numbers as a NumPy array; error messages give `shape` as the expected shape.
 
     >>> from tonari.compat.arguments import numbers_of
     >>> numbers_of([1j], "x", "(n,)")

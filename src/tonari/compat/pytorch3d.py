@@ -192,7 +192,10 @@ def _check_clouds(p1: Any, p2: Any) -> None:
 
 
 def _rows(clouds: Any, present: Any, name: str) -> Any:
-    """Return the points of all clouds as rows, without padding; check their values unless kernels on CUDA do so."""
+    """Return the points of all clouds as rows without padding.
+
+    Check their values, unless a CUDA kernel will do that.
+    """
     rows = clouds[present]
     if not rows.is_cuda:
         inputs.as_rows(rows.detach(), f"{name} (without padding)")

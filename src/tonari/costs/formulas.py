@@ -9,10 +9,11 @@ from typing import NamedTuple
 from tonari.core.units import MIB
 from tonari.costs import tuning
 
-_OWN_CACHE, _SHARED_CACHE = MIB, 16 * MIB  # bytes of a core's own cache, and of the shared cache that two cores may use
+# bytes of a core's own cache, and bytes of the shared cache that two cores may use
+_OWN_CACHE, _SHARED_CACHE = MIB, 16 * MIB
 
 
-TOP_LEVELS = 8  # most levels of a tree that all cores split together; the index of a row's node then fits in a byte
+TOP_LEVELS = 8  # levels of a tree that all cores split together, at most: the id of a row's node then fits in a byte
 
 
 class MeanVisits(NamedTuple):
@@ -59,7 +60,7 @@ class BruteCosts:
     point, point_value : float
         Packing the points, per point and per value of a point.
     query, query_neighbour, neighbour_value : float
-        Per query, per neighbour of a query, and per value of such a neighbour.
+        Answering, per query, per neighbour of a query, and per value of such a neighbour.
     pair, pair_value : float
         Per pair of a query and a point, and per dimension of a pair.
     crowd : float
@@ -189,7 +190,7 @@ class TreeCosts:
     ordered: float = math.inf
 
     def slower_search(self, factor: float) -> TreeCosts:
-        """Return the costs on cores whose searches take `factor` times as long, but whose builds do not take longer."""
+        """Return the costs on cores that need `factor` times as long for a search, but equally long for a build."""
         same = ("start", "split", "placed", "far", "miss", "double", "ordered")
         return replace(self, **{name: factor * value for name, value in vars(self).items() if name not in same})
 
@@ -209,7 +210,7 @@ class TreeCosts:
         scan = seen.leaves * self.leaf + seen.points * (self.point + self.value * d)
         keep = k * math.log2(min(k, self.ordered) + 1) * (self.neighbour + self.neighbour_value * d)
         read = seen.points * d * (8 if double else 4)
-        # If queries read little, most of what one reads is still in the core's own cache from the previous query.
+        # If queries read few points, most of them are still in the core's own cache from the previous query.
         moved = read * read / (read + _OWN_CACHE)
         shared = min(1.0, max(0.0, (tree_bytes - _OWN_CACHE) / (8 * _OWN_CACHE)))
         beyond = max(0.0, 1.0 - _SHARED_CACHE / tree_bytes)

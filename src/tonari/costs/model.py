@@ -31,7 +31,7 @@ from tonari.metrics import get_metric
 
 
 def bits_seconds(n: int, m: int, d: int, isa: str, *, prepared: bool) -> float:
-    """Return the expected seconds of one core or device for packing and comparing rows of bits, of d bytes each.
+    """Return the expected seconds of one core or device for packing and comparing rows of bits, each of d bytes.
 
     `isa` is an instruction set of the CPU, or "cuda".
     """
@@ -41,7 +41,7 @@ def bits_seconds(n: int, m: int, d: int, isa: str, *, prepared: bool) -> float:
 
 
 def listed_bits_seconds(m: int, pairs: int, d: int, isa: str) -> float:
-    """Return the expected seconds of one core for comparing m queries with listed points: `pairs` pairs of d bytes."""
+    """Return the expected seconds of one core for `pairs` pairs of m queries and listed points, each of d bytes."""
     costs = LISTED_BITS["generic" if isa in ("generic", "neon") else "avx2"]
     return m * costs.query + pairs * (costs.pair + costs.value * d)
 
@@ -64,7 +64,7 @@ def brute_seconds(problem: Problem, isa: str, workers: int, *, shared: bool = Fa
 
 
 def brute_pair_seconds(d: int) -> float:
-    """Return the seconds that brute force on CUDA takes per pair of a query and a point, by matrix products."""
+    """Return the seconds that brute force on CUDA takes per pair of a query and a point, for a matrix product."""
     costs = BRUTE["cuda", "gemm"]
     return costs.pair + costs.pair_value * d
 
@@ -86,15 +86,18 @@ def brute_work(problem: Problem, isa: str, *, read_bytes: int, prepared: bool) -
 
 
 def direct_seconds(problem: Problem, isa: str) -> float:
-    """Return the expected seconds of one core for a search that computes exact values without a screen."""
-    # native/exact/direct.cpp first estimates sums of squares of float32 rows.
+    """Return the expected seconds of one core for a search that computes all exact values, without a screen."""
+    # native/exact/direct.cpp first estimates sums of squares if the rows are float32.
     squares = get_metric(problem.metric).squares and problem.dtype == problem.query_dtype == "float32"
     costs = ESTIMATED if squares and 2 * problem.k <= problem.n else DIRECT
     return costs[isa].seconds(problem.n, problem.m, problem.d, problem.k)
 
 
 def listed_seconds(m: int, pairs: int, d: int, isa: str) -> float:
-    """Return the expected seconds of one core for the exact values of m queries and their `pairs` listed points."""
+    """Return the expected seconds of one core for exact values of m queries and their listed points.
+
+    `pairs` is the number of these values.
+    """
     costs = DIRECT[isa]
     return m * costs.query + pairs * (costs.pair + costs.value * d)
 
@@ -109,12 +112,15 @@ def screening_seconds(problem: Problem, isa: str, *, prepared: bool) -> float:
 
 
 def packing_seconds(problem: Problem, isa: str, points: int) -> float:
-    """Return the expected seconds of one core for packing this many points."""
+    """Return the expected seconds of one core for packing a number of points."""
     return _brute(problem, isa).packing(points, problem.d)
 
 
 def arrival_seconds(problem: Problem) -> float:
-    """Return the seconds that every method spends on its input: to check values on the CPU, or to copy rows to CUDA."""
+    """Return the seconds that every method spends on its input.
+
+    This is the time to check values on the CPU, or to copy rows to CUDA.
+    """
     points = problem.n * problem.d * inputs.dtype_of(problem.dtype).itemsize
     queries = 0 if problem.self_join else problem.m * problem.d * inputs.dtype_of(problem.query_dtype).itemsize
     if not problem.devices:
@@ -160,7 +166,7 @@ def build_seconds(plan: Any) -> float:
 
 
 def tree_seconds(plan: Any, m: int, seen: MeanVisits) -> float:
-    """Return the expected seconds for m queries with the mean visits `seen`, in a tree that is already built."""
+    """Return the expected seconds of m queries in a tree that is already built; `seen` has their mean visits."""
     workers, double = plan.threads or len(plan.devices), plan.held == "float64"
     return _tree(plan).search(m, plan.d, plan.k, seen, workers, double=double, tree_bytes=plan.packed_bytes)
 
@@ -176,7 +182,8 @@ def expected_visits(n: int, d: int, k: int, height: int) -> MeanVisits:
     """
     leaves = 1 << height
     size = n / leaves
-    width = min(1.0, k / n) ** (1.0 / d)  # width of a cube that contains k of the n points in a unit cube
+    # width of a cube that contains k of n points that are uniform in the unit cube
+    width = min(1.0, k / n) ** (1.0 / d)
     across = (k / size) ** (1.0 / d) + 1.0 - width**2
     # In many dimensions the power would overflow float64; it is far larger than the number of leaves.
     touched = float(leaves) if d * math.log2(across) > height + 1 else min(float(leaves), across**d)
@@ -196,12 +203,15 @@ def _brute(problem: Problem, isa: str) -> BruteCosts:
 
 
 def begins_in_float32(metric: str, isa: str, dtype: str, d: int) -> bool:
-    """Return whether a plan on the CPU begins with a float32 screen, because rows have too few columns for int8."""
+    """Return whether a plan on the CPU screens in float32 first, because rows have too few columns for int8."""
     return d <= tuning.FEW_COLUMNS.get(isa, 0) and not exact_in_int8(metric, dtype)
 
 
 def exact_in_int8(metric: str, dtype: str) -> bool:
-    """Return whether rows fit an int8 screen without rounding: they are integers, and the metric does not normalise."""
+    """Return whether an int8 screen represents the rows without rounding.
+
+    It does if they are integers and the metric does not normalise them.
+    """
     return inputs.dtype_of(dtype).kind in "iu" and not get_metric(metric).angular
 
 
@@ -211,12 +221,15 @@ def _tree(plan: Plan) -> TreeCosts:
 
 @cached()
 def _cores(isa: str) -> str:
-    """Return the key in TREE for an instruction set; AVX-512 has other constants on CPUs with AMX."""
+    """Return the key in TREE for an instruction set.
+
+    CPUs with AMX have other constants than other CPUs with AVX-512.
+    """
     return "amx" if isa == "avx512" and "amx" in supported_isas() else isa
 
 
 def least_build_seconds(plan: Plan) -> float:
-    """Return the seconds that the smallest tree takes to build on the device of a plan."""
+    """Return the seconds that building the smallest tree takes on the device of a plan."""
     return _tree(plan).start
 
 

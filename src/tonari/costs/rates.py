@@ -63,11 +63,11 @@ _Costs = TypeVar("_Costs", BruteCosts, DirectCosts, TreeCosts)
 
 
 def _half_as_wide(costs: _Costs, *arithmetic: str) -> _Costs:
-    """Return the costs with the fields `arithmetic` doubled, for an instruction set with half as wide registers."""
+    """Return the costs with the fields `arithmetic` doubled, for an instruction set with registers half as wide."""
     return replace(costs, **{name: 2 * getattr(costs, name) for name in arithmetic})
 
 
-# Keys: the instruction set or "cuda", and the form of the metric; "few" instead of "gemm" for rows of few columns.
+# Keys: the instruction set or "cuda", and the form of the metric; for rows of few columns, "few" instead of "gemm".
 BRUTE = {
     ("generic", "gemm"): BruteCosts(
         start=1e-3, point=8.8e-8, point_value=4.5e-9, query=3.8e-6, query_neighbour=2.2e-7, pair=4e-10, pair_value=5e-11
@@ -114,7 +114,7 @@ BRUTE["avx512", "few"] = BRUTE["amx", "few"] = replace(
 BRUTE["neon", "gemm"] = _half_as_wide(BRUTE["avx2", "gemm"], "point_value", "pair_value")
 BRUTE["neon", "elementwise"] = _half_as_wide(BRUTE["avx2", "elementwise"], "point_value", "pair_value")
 
-_XEON = 1.4  # time of one core of a Xeon with AMX, divided by that of an EPYC's core for the same code
+_XEON = 1.4  # seconds of a core of a Xeon with AMX, divided by those of an EPYC's core for the same code
 
 # Costs of small searches that compute all exact values. SCREEN_START is the time of the smallest search with a screen
 # among packed points; SCREEN_START_UNPACKED includes the time to check and pack a few points.
@@ -166,16 +166,17 @@ TREE = {
 TREE["amx"] = replace(TREE["avx512"].slower_search(_XEON), start=6e-4)
 TREE["neon"] = _half_as_wide(TREE["avx2"], "node_value", "value")
 
-# Keys: the device, and the kind of update in a round.
+# Keys: the device, and the update of a round ("pull" or "gnnd").
 DESCENT = {
     ("cpu", "pull"): DescentCosts(start=2e-2, point=3.6e-8, value=1.1e-10),
     ("cuda", "pull"): DescentCosts(start=5e-3, point=1.4e-10, value=6.5e-13),
     ("cuda", "gnnd"): DescentCosts(start=5e-3, point=2.8e-10, value=1.3e-12),
 }
 
-SHARED = 0.8  # relative time of brute force if each product of two rows is used for both rows
-READ_RATE = 1e10  # rate at which one core reads memory, in bytes per second
-LOOK_BYTE = 6e-11  # seconds of one core for checking a byte of input, in memory or in the page cache
+# time of brute force that uses each product of two rows for both rows, as a share of the time without this
+SHARED = 0.8
+READ_RATE = 1e10  # bytes per second that one core reads from memory
+LOOK_BYTE = 6e-11  # seconds of one core to check a byte of input, in memory or in the page cache
 
 # Operations per second of one core, by instruction set and precision; they decide which precision level is tried next.
 PRODUCTS = {
@@ -191,8 +192,8 @@ PRODUCTS = {
     ("amx", "int8"): 1.6e12,
 }
 MULTIPLY = 1e-10  # seconds of one core for contracting rows, per column and contracted column of a row
-# Seconds for refining a candidate that survives the screen and placing it in the answer: per candidate, and in addition
-# per dimension.
+# Seconds to refine a candidate that survives the screen and to place it in the answer: per candidate, and per dimension
+# of a candidate.
 SURVIVOR, SURVIVOR_VALUE = 6e-8, 3e-10
 
 
@@ -232,7 +233,7 @@ CARD = CardRates(
     products=5.5e14, elements=2e13, cpu_member=6e-8, cpu_value=3e-10,
 )  # fmt: skip
 
-# Costs of comparing rows of bits, by the instruction set of the kernel, or "cuda".
+# Costs of comparing rows of bits, by the kernel's instruction set or "cuda".
 BITS = {
     "generic": BitCosts(byte=4e-10, pair=4e-10, pair_byte=2.1e-10),
     "avx2": BitCosts(byte=4e-10, pair=4e-10, pair_byte=7e-11),
@@ -240,7 +241,7 @@ BITS = {
     "neon": BitCosts(byte=4e-10, pair=4e-10, pair_byte=1.4e-10),
     "cuda": BitCosts(byte=1e-11, pair=2.7e-12, pair_byte=1.6e-14),
 }
-# Costs of comparing queries with listed points, as rows of bits; a value is a byte.
+# Costs of comparing queries with listed points, both as rows of bits; the values of a point are its bytes.
 LISTED_BITS = {
     "generic": DirectCosts(start=0.0, query=1e-6, pair=1.2e-8, value=3.6e-10),
     "avx2": DirectCosts(start=0.0, query=1e-6, pair=1.2e-8, value=2.2e-10),

@@ -6,16 +6,16 @@ Values in brackets are the alternatives that ``python -m benchmarks tune costs``
 
 # Case: kdtree build-d10 on cpu. Chosen on: an unrecorded machine.
 # How cores share the build of a tree.
-TASK_POINTS = 16_384  # most points of a node that one core builds within its cache [8192, 16384, 32768]
-SHARED_ROWS = 1 << 18  # fewest rows of a pass that threads share [1 << 17, 1 << 18, 1 << 19]
+TASK_POINTS = 16_384  # maximum number of points of a node that one core builds within its cache [8192, 16384, 32768]
+SHARED_ROWS = 1 << 18  # minimum number of rows of a pass that threads share [1 << 17, 1 << 18, 1 << 19]
 
 # Case: kdtree auto-uniform-d2, auto-uniform-d3 on cpu. Chosen on: two cores of an EPYC of family 25.
 # Brute force in few dimensions.
-CROWDED_QUERIES = 1000  # number of queries at the beginning of a search that take longer, in up to three dimensions
-MOST_BLURRED = 100.0  # largest relative extra cost of a pair if a screen cannot separate candidates
+CROWDED_QUERIES = 1000  # number of first queries that take longer than later ones, in up to three dimensions
+MOST_BLURRED = 100.0  # maximum extra cost of a pair, relative to its usual cost, if a screen cannot separate candidates
 
 # Not measured by a case. Chosen on: an EPYC without AVX-512 and a Xeon of model 207, 2026-11-26, 10,000 to 1,000,000
-# points of 2 to 12 dimensions. Up to this many columns the screen begins in float32. Products are then a small part of
-# its time, and int8 and bfloat16 would leave many rows for float32 if values span many times the distance of a
+# points of 2 to 12 dimensions. With at most this many columns the screen begins in float32: products are then a small
+# part of its time, and int8 and bfloat16 would leave many rows for float32 if values span many times the distance of a
 # neighbour.
 FEW_COLUMNS = {"avx2": 12, "avx512": 12, "amx": 12}

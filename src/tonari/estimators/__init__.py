@@ -1,18 +1,15 @@
 """Estimators with scikit-learn's interface that use tonari's exact neighbours; they require scikit-learn 1.6 or later.
 
-nearest_neighbors.py             NearestNeighbors
-k_neighbors_transformer.py       KNeighborsTransformer
-k_neighbors_classifier.py        KNeighborsClassifier
-k_neighbors_regressor.py         KNeighborsRegressor
-radius_neighbors_transformer.py  RadiusNeighborsTransformer
-radius_neighbors_classifier.py   RadiusNeighborsClassifier
-radius_neighbors_regressor.py    RadiusNeighborsRegressor
-local_outlier_factor.py          LocalOutlierFactor
-dbscan.py                        DBSCAN
-knn_imputer.py                   KNNImputer
-settings.py                      conversion of scikit-learn's parameters to tonari's
-bases/                           base classes of the estimators
-answers/                         computation of predictions and clusters from neighbour lists
+nearest_neighbors.py      NearestNeighbors
+transformers.py           KNeighborsTransformer, RadiusNeighborsTransformer
+classifiers.py            KNeighborsClassifier, RadiusNeighborsClassifier
+regressors.py             KNeighborsRegressor, RadiusNeighborsRegressor
+local_outlier_factor.py   LocalOutlierFactor
+dbscan.py                 DBSCAN
+knn_imputer.py            KNNImputer
+settings.py               conversion of scikit-learn's parameters to tonari's
+bases/                    base classes of the estimators
+answers/                  computation of predictions and clusters from neighbour lists
 
 ``docs/reference/estimators.rst`` lists the differences from scikit-learn's classes of the same names.
 """
@@ -23,16 +20,13 @@ except ImportError as error:
     raise ImportError("tonari.estimators needs scikit-learn 1.6 or later: pip install 'tonari[sklearn]'") from error
 
 from tonari.core.hints import missing_from
+from tonari.estimators.classifiers import KNeighborsClassifier, RadiusNeighborsClassifier
 from tonari.estimators.dbscan import DBSCAN
-from tonari.estimators.k_neighbors_classifier import KNeighborsClassifier
-from tonari.estimators.k_neighbors_regressor import KNeighborsRegressor
-from tonari.estimators.k_neighbors_transformer import KNeighborsTransformer
 from tonari.estimators.knn_imputer import KNNImputer
 from tonari.estimators.local_outlier_factor import LocalOutlierFactor
 from tonari.estimators.nearest_neighbors import NearestNeighbors
-from tonari.estimators.radius_neighbors_classifier import RadiusNeighborsClassifier
-from tonari.estimators.radius_neighbors_regressor import RadiusNeighborsRegressor
-from tonari.estimators.radius_neighbors_transformer import RadiusNeighborsTransformer
+from tonari.estimators.regressors import KNeighborsRegressor, RadiusNeighborsRegressor
+from tonari.estimators.transformers import KNeighborsTransformer, RadiusNeighborsTransformer
 
 del _sklearn
 

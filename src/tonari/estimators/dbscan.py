@@ -1,4 +1,4 @@
-"""`tonari.estimators.DBSCAN`."""
+"""`tonari.estimators.DBSCAN`, and the connected components of the graph of its core rows."""
 
 from __future__ import annotations
 
@@ -7,17 +7,56 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 from sklearn.base import ClusterMixin
 from sklearn.utils.validation import _check_sample_weight
 
 from tonari.api.one_radius import one_radius
-from tonari.api.user_metrics.replacing import is_given
+from tonari.api.user_metrics.call import is_given
 from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.estimators.answers.blocks import Budget
-from tonari.estimators.answers.components import Components
 from tonari.estimators.bases.searching import Searching
 from tonari.estimators.settings import check_radius
 from tonari.inputs import check_count, parse_memory
+
+Integers = npt.NDArray[np.integer[Any]]
+
+
+class Components:
+    """The connected components of n nodes under the edges that have been added so far.
+
+    Attributes
+    ----------
+    of : int64 array of shape (n,)
+        The component of each node, as an id from 0; ids are in ascending order of the components' first nodes.
+
+    Examples
+    --------
+    >>> components = Components(5)
+    >>> components.join(np.array([4, 3]), np.array([0, 2]))
+    >>> components.of.tolist()
+    [0, 1, 2, 2, 0]
+    """
+
+    def __init__(self, n: int) -> None:
+        self.of: npt.NDArray[np.int64] = np.arange(n)
+        self._count = n
+
+    def join(self, left: Integers, right: Integers) -> None:
+        """Add edges between nodes `left` and nodes `right`."""
+        left, right = self.of[left], self.of[right]
+        apart = left != right
+        left, right = left[apart], right[apart]
+        if not len(left):
+            return
+        edges = coo_array((np.ones(len(left), bool), (left, right)), shape=(self._count, self._count))
+        self._count, merged = connected_components(edges, directed=False)
+        _, first = np.unique(merged, return_index=True)
+        places = np.empty(self._count, np.int64)
+        places[np.argsort(first)] = np.arange(self._count)
+        self.of = places[merged][self.of]
+
 
 _ROW_BYTES = 128  # bytes per row for counts, weights, components and labels, which exist during the whole fit
 
@@ -42,7 +81,8 @@ class DBSCAN(ClusterMixin, Searching):
     p : float, optional
         For ``metric="minkowski"``, as for :class:`NearestNeighbors`. None: 2.
     memory : int or str, optional
-        Bytes beyond X and the attributes. Only the lists of one block of rows are in memory; None bounds their length.
+        Maximum bytes beyond X and the attributes. Only the lists of one block of rows are in memory at a time; by
+        default, their total length has a limit.
 
     Attributes
     ----------
@@ -146,7 +186,7 @@ class _Clustering:
             self._counts = self._rows.counts()
 
     def core_rows(self, min_samples: int, weights: npt.NDArray[Any] | None) -> npt.NDArray[np.bool_]:
-        """Return a mask of the core rows: their neighbours' number, or sum of weights, is at least `min_samples`."""
+        """Return a mask of the rows whose number of neighbours, or sum of their weights, is at least `min_samples`."""
         if weights is None:
             core: npt.NDArray[np.bool_] = self._counts >= min_samples
             return core
@@ -158,7 +198,7 @@ class _Clustering:
     def labels(self, core: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
         """Return the cluster of each row, -1 for noise, from the mask of core rows."""
         ids = np.flatnonzero(core)
-        labels = np.full(len(core), len(ids))  # rows in no cluster yet have a label above all ids
+        labels = np.full(len(core), len(ids))  # rows without a cluster have a label above all ids
         components, place = Components(len(ids)), np.cumsum(core) - 1
         for left, right in self._pairs():
             both = core[left] & core[right]

@@ -22,8 +22,8 @@ Ids = npt.NDArray[np.int64]
 class KNNImputer(impute.KNNImputer):
     """Fill missing values from exact nearest neighbours, with the interface of ``sklearn.impute.KNNImputer``.
 
-    A missing value is replaced by the mean of its column over the `n_neighbors` nearest fitted rows that have a number
-    there, by the distance "nan_euclidean".
+    A missing value is replaced by the mean of its column over those `n_neighbors` fitted rows that have a number in the
+    column and are nearest by the distance "nan_euclidean".
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ class KNNImputer(impute.KNNImputer):
         there : bool array of shape (n,)
             Whether each fitted row has a number in the column.
         everything : bool
-            Whether the lists have all fitted rows.
+            Whether each list contains all fitted rows.
 
         Returns
         -------

@@ -44,10 +44,10 @@ _ONLY_NEW = "fit_predict is not available when novelty=True: use predict for new
 class LocalOutlierFactor(OutlierMixin, Nearest):
     """Find outliers by their local density, with the interface of ``sklearn.neighbors.LocalOutlierFactor``.
 
-    The reachability distance from a row to a neighbour is the larger one of their distance and of the neighbour's own
-    k-th distance. The local reachability density of a row is the inverse of its mean reachability distance to its k
-    nearest neighbours. The outlier factor is the mean density of the neighbours divided by the density of the row:
-    about 1 for inliers, larger for outliers.
+    The reachability distance from a row to a neighbour is the larger of two distances: from the row to the neighbour,
+    and from the neighbour to its own k-th neighbour. The local reachability density of a row is the inverse of its mean
+    reachability distance to its k nearest neighbours. The outlier factor is the mean density of the neighbours divided
+    by the density of the row: about 1 for inliers, larger for outliers.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class LocalOutlierFactor(OutlierMixin, Nearest):
     negative_outlier_factor_ : float32 or float64 of shape (n_samples,)
         The factor of each fitted row, multiplied by -1; float32 unless X is float64.
     n_neighbors_ : int
-        The number of neighbours in use.
+        The number of neighbours per row after any reduction.
     offset_ : float
         Rows with a smaller negative factor are outliers.
     n_samples_fit_, n_features_in_, feature_names_in_, effective_metric_

@@ -4,7 +4,6 @@
     planning/       how these choices are made
     memory.py       the memory that a plan needs, and how a plan is changed to fit a budget
     precisions.py   chooses the precisions of the screen on the CPU
-    overrides.py    the fields of a plan that a caller may set
     report.py       statistics of a run: rows per precision, survivors per row
     cpu/            packing of points; blocks of queries x slices of points -> screen, select, refine, certify
     cuda/           the same on CUDA, with its own plan and memory

@@ -69,6 +69,7 @@ class Needs:
     d: int
     k: int
     dtype: np.dtype[Any]
+    isa: str
     precisions: tuple[str, ...]
     threads: int
     chunk: int
@@ -78,8 +79,8 @@ class Needs:
     look_dim: int
 
     def packed_bytes(self, precision: str, points: int) -> int:
-        look = look_row_bytes(self.look_dim, precision) if self.look_dim else 0
-        return points * (look + packed_row_bytes(self.form_dim, precision))
+        look = look_row_bytes(self.look_dim, precision, self.isa) if self.look_dim else 0
+        return points * (look + packed_row_bytes(self.form_dim, precision, self.isa))
 
     @property
     def output_bytes(self) -> int:
@@ -100,7 +101,7 @@ class Needs:
         first = 2 * (self.k + 1) + 32
         rooms = self.capacity + _SMALL_BUFFERS if self.capacity > first else 0  # of full capacity
         row = (first + rooms + self.k) * SURVIVOR_BYTES + _STATE_BYTES
-        packed = max(choice.query_block, TILE) * padded(self.d, "float32") * 4
+        packed = max(choice.query_block, TILE) * self.d * ELEMENT_BYTES["float32"]
         return choice.query_block * row + packed + max(self.capacity, first) * _REFINING_BYTES
 
     def working_bytes(self, choice: BlockSizes) -> int:
@@ -193,21 +194,21 @@ def _with_stream_sizes(choices: list[BlockSizes], needs: Needs) -> list[BlockSiz
     ]
 
 
-def packed_row_bytes(d: int, precision: str) -> int:
-    """Return the size in bytes of one packed point."""
-    return padded(d, precision) * ELEMENT_BYTES[precision] + METADATA_BYTES
+def packed_row_bytes(d: int, precision: str, isa: str) -> int:
+    """Return the size in bytes of one packed point, for the kernel of an instruction set."""
+    return padded(d, precision, isa) * ELEMENT_BYTES[precision] + METADATA_BYTES
 
 
 _LEAST_GROUP = 4  # points that share a minimum (native/exact/kernels.hpp)
 
 
-def look_row_bytes(look_dim: int, precision: str) -> int:
+def look_row_bytes(look_dim: int, precision: str, isa: str) -> int:
     """Return the additional bytes per point for a look, a comparison of contracted rows before the screen.
 
     They hold the point's contracted copy, its share of the ball around its group, its position in the order of
     clusters, and the coordinates that determine its cluster.
     """
-    packed = packed_row_bytes(look_dim, precision)
+    packed = packed_row_bytes(look_dim, precision, isa)
     return packed + -(-(packed + 8) // _LEAST_GROUP) + 8 + 4 * CLUSTER_COLUMNS
 
 
@@ -221,9 +222,9 @@ def pilot_bytes(n: int, d: int, form_dim: int) -> int:
     return min(n, SAMPLE_ROWS) * (d + form_dim) * 16 + contracting_bytes(d, form_dim)
 
 
-def padded(d: int, precision: str) -> int:
-    """Return an upper bound on the number of columns of a packed row of d columns."""
-    run = {"int8": 4, "bfloat16": 32, "float32": 1}[precision]
+def padded(d: int, precision: str, isa: str) -> int:
+    """Return an upper bound on the number of columns of a packed row of d columns, for an instruction set."""
+    run = {"int8": 64 if isa == "amx" else 4, "bfloat16": 32, "float32": 1}[precision]
     return -(-d // run) * run
 
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from tonari import inputs
-from tonari.core.plan import Plan
+from tonari.core.plan import Override, Plan
 from tonari.core.process.workers import worth_sharing
 from tonari.costs.rates import DIRECT, PRODUCTS, READ_RATE, SURVIVOR, SURVIVOR_VALUE
 from tonari.exact import tuning
@@ -123,7 +123,8 @@ class ExactPlan(Plan):
         """The smallest budget with which all packed points stay in memory, unless fields are overridden."""
         chunk, block = self.point_chunk, query_block(self.m, self.k, self.threads)
         needs = Needs(
-            *(self.n, self.m, self.d, self.k, inputs.dtype_of(self.dtype), self.precisions, self.threads, chunk),
+            *(self.n, self.m, self.d, self.k, inputs.dtype_of(self.dtype)),
+            *(self.isa, self.precisions, self.threads, chunk),
             *(self.capacity, self.point_splits, self.form_dim, self.look_dim),
         )
         wish = BlockSizes(block, self.n, 0, tuning.STREAM_BLOCKS, chunk)
@@ -152,7 +153,7 @@ class ExactPlan(Plan):
 
     def _row_seconds(self, level: int, survivors: float) -> float:
         precision = self.precisions[level]
-        screen = 2.0 * self.n * padded(self.form_dim, precision) / PRODUCTS[self.isa, precision]
+        screen = 2.0 * self.n * padded(self.form_dim, precision, self.isa) / PRODUCTS[self.isa, precision]
         return screen + survivors * (SURVIVOR + SURVIVOR_VALUE * self.d)
 
     def contracted_to(self, form_dim: int, look_dim: int = 0) -> ExactPlan:
@@ -188,3 +189,37 @@ class ExactPlan(Plan):
     def as_dict(self) -> dict[str, Any]:
         """Return the fields as plain values, for JSON."""
         return super().as_dict() | {"resident": self.resident}
+
+
+ON_CPU = {
+    "isa": Override("instruction set: generic, avx2, avx512, amx or neon", "word"),
+    "precisions": Override("precisions of the screen, first to last: int8, bfloat16, float32", "words"),
+    "form_dim": Override("columns that the screen compares; if fewer than d, rows are contracted to them", least=2),
+    "look_dim": Override("columns of a look at contracted rows before form_dim columns are compared; 0: none", least=0),
+    "direct": Override("whether exact values alone decide, without a screen", "flag"),
+    "query_block": Override("queries that share one pass over the points"),
+    "point_chunk": Override("points per slice of work, a multiple of 96"),
+    "capacity": Override("survivors that a row can hold"),
+    "sample_stride": Override(
+        "interval of the groups of points that are screened first, for a threshold; 0: none", least=0
+    ),
+    "sample_rank": Override("rank in that sample that gives the threshold", least=0),
+    "active_rows": Override("rows of a graph that share products; 0: none", least=0),
+    "point_splits": Override("parts of the points that are searched in parallel"),
+    "adaptive": Override("whether the first blocks may change the precision of the rest", "flag"),
+    "resident": Override("whether packed points stay in memory", "flag"),
+}
+ON_CUDA = {
+    "route": Override("resident, host_refine, codes or streamed", "word"),
+    "shard": Override("what several devices divide: points or queries", "word"),
+    "precisions": Override("precisions of the screen: float16, split, values; elementwise float32, values", "words"),
+    "form_dim": Override(
+        "columns that the screen compares: a number below d, full, or pilot: a sample decides (resident)",
+        "word",
+    ),
+    "group": Override("points that share a lower bound: 8, 16 or 32"),
+    "width": Override("groups of a row that are refined first"),
+    "query_batch": Override("queries whose bounds are in memory at the same time"),
+    "query_slab": Override("queries on a device at the same time"),
+    "point_slab": Override("points on a device at the same time"),
+}

@@ -99,6 +99,17 @@ CODED_COLUMNS = 256  # maximum number of columns that a pilot compares, in addit
 CODED_FAR = 8  # the pilot measures how distances grow from a row's nearest to its CODED_FAR-th nearest sample row
 CODED_ROW_SECONDS = 1e-5  # seconds to read a row of a file: 1e-6 from the page cache, 1e-4 from an SSD
 
+# Case: exact_cpu one-query-on-disk on cpu. Chosen on: Xeon (Sapphire Rapids), 2026-11-28.
+# Boxes around cells of coded points, and searches that begin with them.
+BOXED_CELL = 24  # number of points in a cell if the groups of the kernel allow it
+BOXED_COLUMNS = 25  # columns of a box: coordinates along 24 directions, and the length of the residual
+BOXED_WINDOW = 1 << 19  # maximum number of points put in order together; their sketch takes 100 bytes per point
+LEAST_WINDOW = 1 << 15  # minimum number of such points; fewer only if there are fewer points
+BOXED_QUERIES = 4  # maximum number of queries that are compared with boxes first
+BOXED_FIRST = 64  # number of nearest boxes whose codes are read first, for a threshold
+BOXED_STRIDE = 16  # of more queries, one of this many groups of points is compared first, for a threshold
+BOXED_ROUNDS = 2  # how often exact values of the best points of these boxes lower the threshold
+
 # Not measured by a case, but by hand on two cores.
 FARTHEST_MORE = 8  # minimum number of candidates in addition to the k farthest
 FARTHEST_SCREENED = 16  # minimum n, as a multiple of the candidates, for which an inner-product search selects them

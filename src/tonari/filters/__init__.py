@@ -6,7 +6,7 @@
     excluded.py    the points that are excluded for each query
     answers/       answers to a call: nearest points, points within a radius, their number
     scope.py       the points to search, and the memory for searches that ignore the rules
-    listed.py      for few allowed points per query: computation of the exact values of all of them
+    listed.py      for few allowed points per query: computes the exact values of all of them
     dropping.py    for many allowed points per query: a search for more than k neighbours without the forbidden ones
     looking.py     estimates that choose the fastest of these methods
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,13 +29,19 @@ class Given(NamedTuple):
     batch: Any = None
     exclude_within: Any = None
 
+    @classmethod
+    def of(cls, shared: Mapping[str, Any]) -> Given:
+        """Return the filters among the options of a call, which may have others."""
+        names = shared.keys() & _NAMES
+        return cls(**{name: shared[name] for name in names}) if names else NO_FILTERS
+
     def __bool__(self) -> bool:
         """Return whether any of the arguments is set.
 
         >>> bool(Given()), bool(Given(exclude=[]))
         (False, True)
         """
-        return any(value is not None for value in self)
+        return self is not NO_FILTERS and any(value is not None for value in self)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -72,6 +78,10 @@ class Given(NamedTuple):
 mask: mask = np.zeros(n, bool); mask[numbers] = True
         """
         return _rules_of(m, n, self, own=own, noun=noun) if self else None
+
+
+NO_FILTERS = Given()
+_NAMES = frozenset(Given._fields)
 
 
 def _rules_of(m: int, n: int, given: Given, *, own: bool, noun: str) -> Rules:
@@ -127,12 +137,12 @@ def _host(x: Any, name: str) -> npt.NDArray[Any]:
     inputs.refuse_masked(x, name)
     try:
         return np.asarray(inputs.to_host(x))
-    except ValueError as error:  # rows of different lengths; NumPy's message lacks the argument's name
+    except ValueError as error:  # NumPy's message about rows of different lengths lacks the argument's name
         raise ValueError(f"{name}: rows differ in length, expected an array") from error
 
 
 def _masks(where: Any, m: int, n: int, noun: str) -> tuple[SharedMask | None, npt.NDArray[Any] | None]:
-    """Check `where`; return a mask for all queries and a mask for each query, of which at most one is not None."""
+    """Check `where`; return a pair: a mask for all queries, or None, and a mask for each query, or None."""
     if where is None:
         return None, None
     there = inputs.place_of(where, "where") is not None
@@ -165,7 +175,7 @@ def _numbers(x: Any, count: int, name: str) -> Ids:
 
 
 def _excluded(exclude: Any, m: int, n: int) -> Excluded:
-    """Check the lists in `exclude`, and return them without sorting them."""
+    """Check the lists in `exclude`, and return them without sorting."""
     indptr, ids = _lists(exclude, m)
     if len(ids) and ids.view(np.uint64).max() >= n:  # a negative id is a huge uint64
         bad = np.flatnonzero((ids < 0) | (ids >= n))
@@ -177,7 +187,7 @@ def _excluded(exclude: Any, m: int, n: int) -> Excluded:
 
 
 def _lists(exclude: Any, m: int) -> tuple[Ids, Ids]:
-    """Return `exclude` as indptr and row numbers of points, as in a CSR matrix; they may share its memory."""
+    """Return `exclude` as indptr and row numbers of points, as in a CSR matrix; the arrays may share its memory."""
     if isinstance(exclude, tuple):
         if len(exclude) != 2:
             raise ValueError(f"exclude: a tuple is a pair (indptr, indices), but this one has {len(exclude)} items")

@@ -27,7 +27,7 @@ from tonari.filters.scope import Scope, on_host
 
 
 def by_dropping(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress) -> None:
-    """Find the k nearest allowed points of each query, and write them to `found`, a result without any neighbour."""
+    """Find the k nearest allowed points of each query, and write them to `found`, which has no neighbours yet."""
     n, (_, forbidden) = scope.n, rules.forbidden_bounds(scope.room)
     enough = np.minimum(n, k + forbidden)
     wanted = np.minimum(enough, first_guess(k, n, forbidden))
@@ -46,7 +46,7 @@ def by_dropping(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbo
                 rows, started = some[begin : begin + step], time.perf_counter()
                 try:
                     done = _cut(scope, queries, k, rules, found, rows, size) | (size >= enough[rows])
-                except BudgetExceeded:  # fall back to tables of allowed points, which need less memory but take longer
+                except BudgetExceeded:  # fall back to tables of allowed points, which take longer but need less memory
                     decided("rules", f"exact values of allowed points: memory holds no search for the nearest {size}")
                     by_table(scope, queries, k, rules, found, bar, rows)
                     continue
@@ -61,7 +61,7 @@ def by_dropping(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbo
 
 
 def first_guess(k: int, n: int, forbidden: Ids) -> Ids:
-    """Return for each query a number of nearest points that almost always includes k allowed ones.
+    """Return, for each query, a number of nearest points that almost always includes k allowed ones.
 
     `forbidden` is the number of forbidden points of each query, which are assumed to be distributed at random.
     """
@@ -71,7 +71,7 @@ def first_guess(k: int, n: int, forbidden: Ids) -> Ids:
 
 
 def _length(scope: Scope, m: int, size: int) -> int:
-    """Return the number of neighbours to search for: `size` on the CPU, and `size` or more on CUDA.
+    """Return the number of neighbours to search for: `size` on the CPU, `size` or more on CUDA.
 
     On CUDA, kernels are compiled for ranges of lengths, so only a few lengths are used: each is twice the previous one,
     or four times for a few queries, because compilation takes long compared with their search. If memory is too small
@@ -86,7 +86,7 @@ def _length(scope: Scope, m: int, size: int) -> int:
     length = max(size, min(length, scope.n))
     if scope.memory is None or dropping_seconds(scope, m, length) < np.inf:
         return length
-    shorter = range(size, length)  # memory grows with the length, so the lengths that fit come first
+    shorter = range(size, length)  # longer lists take more memory, so only the first lengths fit
     return max(size, size - 1 + bisect_left(shorter, 1, key=lambda at: dropping_seconds(scope, m, at) == np.inf))
 
 
@@ -97,7 +97,7 @@ def dropping_seconds(scope: Scope, m: int, size: int) -> float:
 
 
 def _is_listed(scope: Scope, k: int, forbidden: Ids, wanted: Ids) -> Any:
-    """Return a mask of the queries that are expected to be faster by exact values of all their allowed points."""
+    """Return a mask of the queries that should be faster if the exact values of all allowed points are computed."""
     n, allowed = scope.n, scope.n - forbidden
     if n <= tuning.FEW_POINTS:
         return 4 * wanted >= n
@@ -113,14 +113,14 @@ def _is_listed(scope: Scope, k: int, forbidden: Ids, wanted: Ids) -> Any:
 
 
 def _at_once(scope: Scope, size: int) -> int:
-    """Return the number of queries for which lists of `size` points fit in memory at once while rules are checked."""
+    """Return the number of queries whose lists of `size` points fit in memory together while the rules are checked."""
     return max(1, scope.room // (PAIR * size + row_bytes(scope.rows)))
 
 
 def _cut(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, rows: Ids, size: int) -> Any:
     """Find the `size` nearest points of the queries `rows`, and write the first k allowed ones to `found`.
 
-    Return a mask of the queries that have k allowed points among them.
+    Return a mask of the queries that have k allowed points among these `size` points.
     """
     whole = len(rows) == len(queries)
     with part(f"nearest {size} without rules", len(rows)):

@@ -69,7 +69,7 @@ def _sort_lists(ids: Ids, lengths: Ids) -> None:
 
 
 def distinct(numbers: Ids, *, in_place: bool = False) -> Ids:
-    """Return the distinct numbers of an array in ascending order.
+    """Return the distinct numbers in an array, in ascending order.
 
     ``np.unique`` uses hashing, which is much slower than sorting if most numbers are distinct. A stable sort is fastest
     for numbers in short ascending runs, as in lists. With `in_place`, the array is overwritten, and a view is returned.
@@ -84,7 +84,7 @@ def distinct(numbers: Ids, *, in_place: bool = False) -> Ids:
         numbers.sort(kind="stable")
     kept = 1
     for block in cut(len(numbers) - 1, tuning.TABLE_BLOCK):
-        ours = numbers[block.start : block.stop + 1]  # begins with the last number of the previous block
+        ours = numbers[block.start : block.stop + 1]  # the block begins with the last number of the previous block
         new = np.compress(ours[1:] != ours[:-1], ours[1:])
         numbers[kept : kept + len(new)] = new
         kept += len(new)

@@ -20,14 +20,14 @@ from tonari.filters import tuning
 from tonari.filters.rules import Ids, Rules
 from tonari.filters.scope import Scope
 
-PAIR = 80  # bytes of a found pair (query and point) while the rules are checked for it
-TABLE_PAIR = 4  # bytes of memory for an entry of a table of allowed points, and for the work on it
-LISTED_PAIR = 24  # bytes of an allowed point in a list that is made from such a table
-ENTRY = 32  # bytes of an entry in a neighbour list and in a copy of it
+PAIR = 80  # bytes for each found pair of a query and a point, while rules are checked
+TABLE_PAIR = 4  # bytes for each entry of a table of allowed points, including the work on the table
+LISTED_PAIR = 24  # bytes for each allowed point in a list that is made from such a table
+ENTRY = 32  # bytes for each entry of a neighbour list and of its copy
 
 
 def nothing(m: int, k: int, scope: Scope, queries: Any, n: int) -> Neighbors:
-    """Return a result for m queries in host memory, of shape (m, k), with all neighbours missing."""
+    """Return a result for m queries in host memory, of shape (m, k), without any neighbour."""
     wide = any("float64" in str(rows.dtype) for rows in (queries, scope.rows))
     far = -np.inf if scope.metric.descending else np.inf
     distances = np.full((m, k), far, np.float64 if wide else np.float32)
@@ -79,9 +79,10 @@ def by_lists(
 
 
 def by_table(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress, rows: Ids) -> None:
-    """Find the k nearest allowed points of the queries `rows`, computing all exact values; write them to `found`.
+    """Find the k nearest allowed points of the queries `rows`, by computing the exact values of all allowed points.
 
-    A table, which is a mask with a row for each query, gives the lists of allowed points.
+    The result is written to `found`. The lists of allowed points are made from a table: a mask with a row for each
+    query.
     """
     least, _ = rules.forbidden_bounds(scope.room)
     each, started = table_bytes(scope.n, scope.n - least[rows]) + ENTRY * k + row_bytes(queries), time.perf_counter()
@@ -96,7 +97,7 @@ def by_table(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors,
 
 
 def _record(name: str, rows: int, started: float) -> None:
-    """Add an attempt that resolved all of its rows to the record of the call.
+    """Add an attempt that has resolved all of its rows to the record of the call.
 
     The time is correct on CUDA too, because the results are in host memory already.
     """
@@ -117,7 +118,7 @@ def allowed_of(rules: Rules, rows: Ids, listed: Listed) -> Listed:
 
 
 def kept_of(found: RadiusNeighbors, rules: Rules, rows: Ids) -> tuple[Ids, Ids]:
-    """Return the entries of a radius search's result that the rules allow, for the queries `rows`.
+    """Return, for the queries `rows`, the entries of a radius search's result that the rules allow.
 
     Returns
     -------
@@ -139,12 +140,12 @@ def table_bytes(n: int, listed: Ids) -> Ids:
 
 
 def row_bytes(queries: Any) -> int:
-    """Return the bytes of a copied query, with an allowance for other arrays that have an entry per query."""
+    """Return the bytes of a copied query, with an allowance for other arrays that have one entry per query."""
     return int(queries.shape[1] * queries.itemsize) + 64
 
 
 def groups_of(rules: Rules) -> tuple[Ids, Ids, Ids]:
-    """Return the positions of the points ordered by group, and for each query where its group begins and ends."""
+    """Return the positions of the points ordered by group, and where each query's group begins and ends there."""
     points, asked = _groups(rules)
     order = np.argsort(points, kind="stable")
     groups = points[order]
@@ -158,12 +159,12 @@ def group_sizes(rules: Rules) -> Ids:
         ordered = np.sort(points)
         return np.searchsorted(ordered, asked, "right") - np.searchsorted(ordered, asked, "left")
     sizes = np.append(np.bincount(points), 0)
-    # Groups beyond those of the points are empty: they are clipped to the last entry, an appended 0.
+    # A group that no point has is empty: its id is clipped to the last entry, an appended 0.
     return np.asarray(sizes.take(asked, mode="clip"), np.int64)
 
 
 def _groups(rules: Rules) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return the group of each point, and the group of each query, for the points and queries of the current search."""
+    """Return the group of each point and the group of each query, for the points and queries of the current search."""
     assert rules.query_groups is not None
     assert rules.point_groups is not None
     points = rules.point_groups if rules.ids is None else rules.point_groups[rules.ids]
@@ -171,7 +172,7 @@ def _groups(rules: Rules) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
 
 
 def _short(points: npt.NDArray[Any], asked: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Renumber groups with 16 bits if all groups of points fit, since NumPy sorts these ten times as fast."""
+    """Convert groups to 16 bits if all groups of points fit, since NumPy sorts 16-bit numbers ten times as fast."""
     least, most = (int(points.min()), int(points.max())) if len(points) else (0, 0)
     if most - least >= 1 << 16:
         return points, asked

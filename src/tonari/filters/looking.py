@@ -14,14 +14,14 @@ from tonari.filters.scope import Scope
 
 
 def near_some(ready: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids) -> Ids:
-    """Count all points within the radius for a sample of at least one of the queries `rows`."""
+    """Count all points within the radius for a sample of the queries `rows`; at least one query is needed."""
     number = max(1, min(tuning.COUNTED_QUERIES, len(rows) // tuning.COUNTED_ONE_OF))
     some = rows[:: -(-len(rows) // number)]
     return ready.count(inputs.rows_at(queries, some), limits[some])
 
 
 def are_short(near: Ids, n: int) -> bool:
-    """Return whether few of the n points are within the radius of any query, judged by the counts of a sample."""
+    """Return whether few of the n points are within any query's radius, judging by the counts of a sample."""
     return bool(tuning.SHORT_LISTS * near.max() <= n)
 
 

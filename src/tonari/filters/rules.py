@@ -20,7 +20,7 @@ Ids = npt.NDArray[np.int64]
 
 
 def are_among(numbers: Ids, some: Ids) -> npt.NDArray[np.bool_]:
-    """Return for each number whether it is one of `some`, which are ascending and distinct.
+    """Return, for each number, whether it is one of the ascending and distinct numbers in `some`.
 
     If there are many numbers, each one is first looked up by its lowest bits in a table of bytes, because a binary
     search takes 30 times as long.
@@ -41,7 +41,7 @@ def are_among(numbers: Ids, some: Ids) -> npt.NDArray[np.bool_]:
 
 
 def _are_found(numbers: Ids, some: Ids) -> npt.NDArray[np.bool_]:
-    """Return for each number whether it is one of `some`, by binary searches."""
+    """Return, for each number, whether it is one of `some`, by binary searches."""
     if not len(some):
         return np.zeros(len(numbers), bool)
     found: npt.NDArray[np.bool_] = some[np.minimum(np.searchsorted(some, numbers), len(some) - 1)] == numbers
@@ -102,7 +102,7 @@ class Rules:
         return self.mask is not None or self.excluded is not None or self.window is not None or other
 
     def without(self, *names: str) -> Rules:
-        """Return a copy without the rules in the attributes `names`, which all points of the search satisfy anyway."""
+        """Return a copy without the rules in the attributes `names`, which all points of the search satisfy already."""
         left_out: dict[str, Any] = dict.fromkeys(names)
         return dataclasses.replace(self, **left_out)
 
@@ -113,7 +113,7 @@ class Rules:
         return dataclasses.replace(self, rows=self.rows if rows is None else rows, ids=self.ids if ids is None else ids)
 
     def allowed(self, rows: Ids, ids: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Return whether each of the queries `rows` may find each of the points `ids`, which are broadcast together."""
+        """Return whether each query in `rows` may find each point in `ids`; the two arrays are broadcast together."""
         kept = ids >= 0
         at = np.maximum(ids, 0)
         at = at if self.ids is None else self.ids.take(at)
@@ -137,9 +137,9 @@ class Rules:
 
     @staticmethod
     def _in_mask(mask: npt.NDArray[Any], asked: Ids, at: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Return the entries of a mask at queries `asked` and points `at`, which are broadcast against each other."""
+        """Return a mask's entries for the queries `asked` and the points `at`, which are broadcast together."""
         column = at if mask.dtype == np.bool_ else at >> 3
-        if mask.flags.c_contiguous:  # flat indices are twice as fast as pairs of indices
+        if mask.flags.c_contiguous:  # one flat index is twice as fast as a pair of indices
             entries = mask.reshape(-1).take(asked * mask.shape[1] + column)
         else:
             entries = mask[asked, column]
@@ -147,7 +147,7 @@ class Rules:
         return kept if mask.dtype == np.bool_ else (entries >> (at & 7).astype(np.uint8) & 1).astype(bool)
 
     def as_allowed(self, *, copies: bool = True) -> Allowed | None:
-        """Return the rules in the form that CPU kernels read, or None if this would require a copy of a mask.
+        """Return the rules in the form that CPU kernels read; None if this would require a copy of a mask.
 
         If `copies` is true, a tree may copy the rules in its own order: `COPIED_POINT` bytes per point and thread.
         """
@@ -256,7 +256,7 @@ class Rules:
         return which[here], places[here]
 
     def _near(self, asked: Ids) -> tuple[Ids, Ids]:
-        """Return the positions at which the points in each query's window begin and end."""
+        """Return, for each query, the positions at which its window of points begins and ends."""
         assert self.window is not None
         first, last = asked - self.window, asked + self.window + 1
         if self.ids is None:
@@ -307,7 +307,10 @@ class Rules:
         return self.shared.host_places if self.ids is None else true_places(self.shared.host[self.ids])
 
     def own_places(self) -> Ids | None:
-        """Return each query's position among the points, -1 if it is absent; None if queries may find themselves."""
+        """Return the position of each query among the points, or -1 if it is not among them.
+
+        Return None if queries may find themselves.
+        """
         if not self.own:
             return None
         rows = np.arange(self.m) if self.rows is None else self.rows
@@ -327,6 +330,6 @@ class Rules:
             if part.dtype != np.bool_:
                 part = np.unpackbits(part, axis=1, count=self.n, bitorder="little")
             part = part if self.ids is None else part[:, self.ids]
-            # Counting row by row is ten times as fast as with an axis argument.
+            # counting row by row is ten times as fast as with an axis argument
             counts[begin : begin + step] = [np.count_nonzero(row) for row in part]
         return counts

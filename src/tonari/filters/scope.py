@@ -36,7 +36,7 @@ from tonari.metrics import Metric
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Scope:
-    """The points of a search with rules and the memory for it, with methods for searches that ignore the rules.
+    """The points of a search with rules, the memory for it, and searches of these points without the rules.
 
     The points are all points of the call, or a copy of some of them. A search with rules consists of searches that
     ignore the rules, and of work that applies the rules to their results.
@@ -100,7 +100,10 @@ class Scope:
     def within(
         self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike, allowed: Allowed | None = None
     ) -> RadiusNeighbors:
-        """Find all points within the radius of each query, or only allowed ones; results are on the queries' device."""
+        """Find all points within the radius of each query, or only the allowed ones.
+
+        Results are on the queries' device.
+        """
         with self.refusals():
             return self.points.within(queries, limits, progress, allowed=allowed)
 
@@ -110,7 +113,10 @@ class Scope:
             return np.asarray(inputs.to_host(self.points.count(queries, limits, False, allowed)))
 
     def allowed_by(self, rules: Rules) -> Allowed | None:
-        """Return the rules as the argument `allowed` of :meth:`within` and :meth:`count`; None if not supported."""
+        """Return the rules as the argument `allowed` of :meth:`within` and :meth:`count`.
+
+        Return None if the method does not support it.
+        """
         device = self.points.call.place.device
         if not search_method(by_force(self.metric.name), device).filters:
             return None
@@ -179,7 +185,7 @@ class Scope:
 
     @contextlib.contextmanager
     def refusals(self) -> Iterator[None]:
-        """Restate a search's BudgetExceeded, which names the search's share, in terms of the whole call's budget."""
+        """Restate a search's BudgetExceeded, which is about the search's share, for the budget of the whole call."""
         try:
             yield
         except BudgetExceeded as error:
@@ -224,7 +230,7 @@ class Scope:
 
     @property
     def copied_at_once(self) -> int:
-        """The largest size in bytes of one copy, if points are copied and searched in several parts."""
+        """The maximum bytes of one copy, if points are copied and searched in several parts."""
         copied = self.row_bytes * self.n
         return copied if self.memory is None else min(copied, self.memory // 2)
 
@@ -242,7 +248,7 @@ class Scope:
             raise
 
     def seconds(self, m: int, k: int, *, n: int | None = None) -> float:
-        """Estimate the seconds of a search of all points, or of n points and their copy; inf if memory is too small."""
+        """Estimate the seconds to search all points, or to copy and search n of them; inf if memory is too small."""
         memory = self.memory if n is None or self.memory is None else self.memory - self.row_bytes * n
         if memory is not None and memory < 1:
             return math.inf
@@ -252,7 +258,7 @@ class Scope:
         method = by_force(self.metric.name) if method == "auto" else method
         try:
             seconds, preparing = _planned(method, problem)
-        except BudgetExceeded:  # no error: the caller compares the estimate with others, and inf never wins
+        except BudgetExceeded:  # not an error: the caller compares this estimate with others, and inf never wins
             return math.inf
         if n is None:
             return seconds - preparing if self.prepared else seconds
@@ -261,7 +267,7 @@ class Scope:
         return seconds + byte * self.row_bytes * n
 
     def listed_seconds(self, m: int, pairs: int) -> float:
-        """Estimate the seconds for exact values of listed pairs on one CPU core; the estimate is used for CUDA too."""
+        """Estimate the seconds for exact values of listed pairs on one CPU core, which also stand for CUDA."""
         of_pairs = listed_bits_seconds if self.metric.bits else listed_seconds
         return of_pairs(m, pairs, self.rows.shape[1], chosen_isa())
 
@@ -294,13 +300,13 @@ class Scope:
 
 
 def on_host(found: Any) -> Any:
-    """Return a result with all of its arrays as NumPy arrays."""
+    """Return a result with all of its arrays as NumPy arrays in host memory."""
     return type(found)(*(np.asarray(inputs.to_host(part)) for part in found))
 
 
-# Cached, because a plan may take longer than a small search: on CUDA, it queries free memory.
+# Cached, because making a plan may take longer than a small search; on CUDA, it queries the free memory.
 @cached(maxsize=256)
 def _planned(method: str, problem: Problem) -> tuple[float, float]:
-    """Return the expected seconds of a search, and the part of them that prepares the points."""
+    """Return the expected seconds of a search, and which part of them prepares the points."""
     plan: Any = search_method(method, problem.device).plan(problem)
     return float(plan.seconds), float(getattr(plan, "prepare_seconds", 0.0))

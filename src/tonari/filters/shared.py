@@ -73,7 +73,7 @@ def true_places(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
 
 
 def _few_places(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64] | None:
-    """Return the positions of the true entries if there are few, which is faster than in NumPy; None if many."""
+    """Return the positions of the true entries if they are few, faster than NumPy does; None if they are many."""
     room = np.empty(len(mask) // tuning.FEW_ENTRIES, np.int64)
     found = _native.true_entries(np.ascontiguousarray(mask).view(np.uint8), room)
     return room[:found].copy() if found <= len(room) else None

@@ -11,7 +11,7 @@ page/            a page about a graph, in HTML
 plots.py         plots of a graph with matplotlib
 structure.py     components, reverse neighbours, k-occurrence, overlap of two graphs
 exports/         a graph for UMAP, openTSNE, scikit-learn, scanpy, HDBSCAN, PyTorch Geometric, igraph, networkx, Arrow
-imports/         graphs from arrays, sparse matrices, and results of faiss
+imports.py       graphs from arrays, sparse matrices, and results of faiss
 files/           a graph in an .npz file; a graph, or the neighbours of queries, as a directory of mapped arrays
 knn_graph.py     the public container and its checks
 """

@@ -24,7 +24,7 @@ from tonari.graph.exports.methods import Exports
 from tonari.graph.exports.to_pictures import ToPictures
 from tonari.graph.files import npz
 from tonari.graph.files.directory import open_lists
-from tonari.graph.imports.made_from import MadeFrom
+from tonari.graph.imports import MadeFrom
 from tonari.graph.lists import Lists, check_filters, check_lists, in_numpy, plain_array
 from tonari.graph.recall import graph_recall
 from tonari.graph.reshaping import Reshaped

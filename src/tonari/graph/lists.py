@@ -22,7 +22,8 @@ from tonari.methods.registry import NAMES, is_exact
 from tonari.metrics import Metric, get_metric
 from tonari.nn_descent.report import DescentReport
 
-FILTERS = ("where", "batch", "exclude_within")  # arguments of knn_graph; graphs and files store their names
+# arguments of knn_graph that restrict which points may be neighbours; a graph stores the names of those that were used
+FILTERS = ("where", "batch", "exclude_within")
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +84,10 @@ class Lists:
         return dataclasses.replace(self, found=self.in_numpy())
 
     def in_numpy(self) -> Neighbors:
-        """Return the lists as NumPy arrays; lists of other libraries are converted, and checked then."""
+        """Return the lists as NumPy arrays.
+
+        Lists from other libraries are converted, and checked after the conversion.
+        """
         if isinstance(self.found.indices, np.ndarray):
             return self.found
         found = Neighbors(*(in_numpy(inputs.to_host(part)) for part in self.found))
@@ -99,7 +103,7 @@ class Lists:
 
 
 def in_blocks(lists: Lists) -> Iterator[tuple[slice, Neighbors]]:
-    """Yield slices of points with their neighbours in host memory, without the column of the points themselves.
+    """Yield slices of points, each with its neighbours in host memory; a column of the points themselves is left out.
 
     A graph that is mapped from a directory is read block by block.
     """

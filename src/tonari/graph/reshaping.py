@@ -65,7 +65,7 @@ def _numbers(rows: Any, name: str, n: int) -> npt.NDArray[np.int64]:
 def _renumbered(lists: Lists, kept: npt.NDArray[np.int64]) -> Lists:
     """Return the lists of the points `kept`, in this order and with new row numbers; drop all other neighbours."""
     distances, indices = (part[kept] for part in lists.in_numpy())
-    number = np.full(lists.n + 1, -1, np.int64)  # number[-1] is -1, as for a missing neighbour
+    number = np.full(lists.n + 1, -1, np.int64)  # a missing neighbour, -1, reads number[-1], which stays -1
     number[kept] = np.arange(len(kept))
     ids = number[indices]
     descending = lists.measure.descending

@@ -20,7 +20,7 @@ def connected_components(lists: Lists) -> npt.NDArray[np.int32]:
         raise ImportError("connected_components needs SciPy: pip install 'tonari[sparse]'") from error
     points = np.arange(lists.n)
     labels: npt.NDArray[np.int32] = np.arange(lists.n, dtype=np.int32)
-    first = points  # one point of each component that is known so far
+    first = points  # a point of each component that the blocks so far have found
     for rows, found in in_blocks(lists):
         present = found.indices >= 0
         ends = np.repeat(points[rows], present.sum(axis=1)), found.indices[present]
@@ -71,7 +71,7 @@ def reverse_neighbors(lists: Lists) -> ReverseNeighbors:
 
 
 def _stable_order(numbers: npt.NDArray[Any], n: int) -> npt.NDArray[np.int64]:
-    """Return the stable order of numbers below n: radix sort by 16 bits, which NumPy does in linear time.
+    """Return the permutation that stably sorts nonnegative integers below n; it takes linear time.
 
     >>> _stable_order(np.array([70000, 3, 70000, 3]), 1 << 17).tolist()
     [1, 3, 0, 2]

@@ -15,7 +15,7 @@ import numpy as np
 
 from tonari.core.process.progress import ProgressLike
 
-LARGEST_COUNT = 2**63 - 1  # the largest number of rows or bytes: the largest 64-bit index
+LARGEST_COUNT = 2**63 - 1  # largest number of rows or bytes: the largest 64-bit index
 
 _UNITS = {"B": 1} | {f"{p}{b}": base**e for e, p in enumerate("KMGT", 1) for b, base in (("B", 1000), ("IB", 1024))}
 
@@ -193,7 +193,7 @@ def check_output_path(path: str | os.PathLike[str], suffixes: Collection[str]) -
     try:
         mode = os.stat(target).st_mode
     except (FileNotFoundError, NotADirectoryError):
-        mode = stat.S_IFREG  # a new file, which can be created if its directory exists
+        mode = stat.S_IFREG  # a new file, which can be created if the directory exists
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(f"{target}: is a directory; name a file in it")
     if target.suffix.lower() not in suffixes:

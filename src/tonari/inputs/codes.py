@@ -1,4 +1,4 @@
-"""The argument `codes` of an Index: the compact form of rows that is kept in memory for the screen.
+"""The argument `codes` of an Index: a compact form of the rows, which is kept in memory for the screen.
 
 The original rows are not copied: they stay in a file, in host memory, or in an object that returns them. The codes rule
 out most points, and only the original rows of the remaining candidates are read.

@@ -1,4 +1,4 @@
-"""The argument `device`, and the choice of the devices of a search from it and from the devices of the arrays."""
+"""The argument `device`, and the choice of a search's devices from this argument and from the devices of the arrays."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from tonari.inputs.arrays.kinds import kind_of, place_of
 
-# A parsed argument: "auto", "cpu", "cuda" (any CUDA device), "cuda:all", or a tuple of devices such as "cuda:1"
+# A parsed argument: "auto", "cpu", "cuda" (any CUDA device), "cuda:all", or a tuple of devices such as "cuda:1".
 Wish: TypeAlias = str | tuple[str, ...]
 
 _EXPECTED = 'expected "auto", "cpu", "cuda", a device such as "cuda:1", a list of these, or "cuda:all"'

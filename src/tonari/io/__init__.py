@@ -1,4 +1,4 @@
-"""Files of points and of neighbours, in formats named by the suffix; the last column says how points are read.
+"""Files of points and of neighbours, whose format the suffix names; the last column says how points are read.
 
     .fvecs .bvecs .ivecs                 TEXMEX: a width before each row          formats/vecs.py    mapped
     .fbin .f16bin .u8bin .i8bin .ibin    Big-ANN: one header, then the values     formats/bin.py     mapped
@@ -166,8 +166,8 @@ def describe(
 ) -> FileInfo:
     """Describe the shape, dtype and size of a file of points without reading its values.
 
-    Only the header is read; in .*vecs files, which have none, the width of every row. Arguments and exceptions are
-    those of `read`, except that an .ibin file of ground truth is described as such, arrays may have any size, and
+    Only the header is read or, in .*vecs files, which have no header, the width of every row. Arguments and exceptions
+    are those of `read`, except that an .ibin file of ground truth is described as such, arrays may have any size, and
     values are not checked.
 
     Examples

@@ -35,7 +35,7 @@ def atomic(path: str | os.PathLike[str], *, follow: bool = True, named: bool = T
         raise IsADirectoryError(f"{path}: this is a directory, name a file in it")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"{path}: the directory {target.parent} does not exist, create it first")
-    # The temporary name has only the beginning of the name, so that files with names of the maximum length work too.
+    # The temporary name contains only the first characters of the name, so that names of the maximum length work too.
     temporary = target.with_name(f".{target.name[:16]}.{secrets.token_hex(4)}.tmp")
     # The tempfile module would create a file that only its owner may read, and os.replace would keep that mode.
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
@@ -55,7 +55,7 @@ def atomic(path: str | os.PathLike[str], *, follow: bool = True, named: bool = T
 
 @contextmanager
 def named_after(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Add the path of a file to operating-system errors that lack it, because they concern a descriptor."""
+    """Add the path of a file to errors of the operating system that lack it because they concern a file descriptor."""
     try:
         yield
     except OSError as error:
@@ -65,7 +65,10 @@ def named_after(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def remove_unfinished(folder: Path, name: str = "*") -> None:
-    """Remove temporary files of :func:`atomic` that killed processes left; no process may be writing such a file."""
+    """Remove temporary files of :func:`atomic` that killed processes left.
+
+    Call this only if no process is writing such a file.
+    """
     for path in folder.glob(f".{name[:16]}.{'[0-9a-f]' * 8}.tmp"):
         path.unlink()
 

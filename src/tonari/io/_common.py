@@ -23,7 +23,7 @@ from tonari.io import tuning
 
 try:
     from lzma import LZMAError as _LZMAError
-except ImportError:  # a Python built without lzma cannot read LZMA archives anyway
+except ImportError:  # a Python without lzma cannot read LZMA archives, so that this exception never occurs
     _LZMAError = zlib.error  # type: ignore[misc,assignment]
 
 Array = npt.NDArray[Any]
@@ -31,10 +31,11 @@ DType = np.dtype[Any]
 StrPath = str | os.PathLike[str]
 
 
-MAX_EXPANSION = 100.0  # default of `max_expansion`: largest size in memory, as a multiple of the file's size
-FREE_BYTES = 64 << 20  # arrays of up to this many bytes are read whatever the size of their file
+# default of `max_expansion`: the largest size of an array in memory, as a multiple of the file's size
+MAX_EXPANSION = 100.0
+FREE_BYTES = 64 << 20  # arrays of at most this many bytes are read from files of any size
 
-# Exceptions that zipfile, its decompressors, NumPy, h5py and json raise on unexpected bytes.
+# exceptions of zipfile, its decompressors, NumPy, h5py and json for unexpected bytes
 _UNREADABLE = (
     ValueError,
     TypeError,
@@ -168,7 +169,8 @@ def parsing(path: Path, found: int, expected: str, fix: str, *, where: str = "")
     except FileFormatError:
         raise
     except _UNREADABLE as error:
-        # A decoder raises OSError without errno, and a seek before the start gives EINVAL; others are disk errors.
+        # A decoder raises OSError without errno, and a seek to before the start raises EINVAL; all others are disk
+        # errors.
         if isinstance(error, OSError) and (type(error) is not OSError or error.errno not in (None, errno.EINVAL)):
             raise
         raise _refusal(path, found, expected, reason(error), fix, where) from error
@@ -253,7 +255,7 @@ def little(dtype: DType) -> DType:
 def pieces(array: Array) -> Iterator[tuple[int, Array]]:
     """Yield an array in pieces, little-endian and C-contiguous, each with the row number of its first row.
 
-    Only one piece of about `PIECE_BYTES` is copied at once, so a memory map larger than memory can be written.
+    Pieces of about `PIECE_BYTES` are copied one after another, so a memory map larger than memory can be written.
     """
     step = max(1, tuning.PIECE_BYTES // (array.itemsize * math.prod(array.shape[1:])))
     for start in range(0, len(array), step):

@@ -37,7 +37,7 @@ SUFFIXES: dict[str, Format] = {
     ".h5": Format(hdf5, keyed=True),
 }
 
-# Tables written by other programs, which are only read; the formats in `SUFFIXES` can be written too.
+# Tables are written by other programs, and only read here; the formats in `SUFFIXES` can be written too.
 TABLES: dict[str, Format] = {
     ".csv": Format(text),
     ".tsv": Format(text),
@@ -47,7 +47,10 @@ TABLES: dict[str, Format] = {
 
 
 def format_of(path: Path, key: str | None = None) -> Format:
-    """Return the format that the suffix names; raise an error if it is unknown, or has no named arrays for `key`."""
+    """Return the format that a suffix names.
+
+    Raise an error if it is unknown, or if `key` is set for a format without names.
+    """
     suffix = path.suffix.lower()
     known = SUFFIXES | TABLES
     if suffix not in known:

@@ -69,7 +69,7 @@ def convert(
     wanted = dtype or form.dtype or rows.dtype
     blocks = _converted(rows, wanted, source, dtype is not None, done)
     n, d = rows.shape
-    # All writers slice their array from the first row to the last, so that a Sequential works too.
+    # All writers slice their array once, from the first row to the last, so that a Sequential is enough.
     form.family.write(target, Sequential((n, d), wanted, blocks))  # type: ignore[arg-type]
     return n, d, wanted, getattr(rows, "names", None)
 
@@ -86,7 +86,7 @@ def _converted(
 
 
 def _check(block: Array, given: Array, start: int, source: Path, rounded: bool) -> None:
-    """Raise ValueError for the first value that the conversion changed or, if floats are rounded, made infinite."""
+    """Raise ValueError for the first value that the conversion changed; where it rounds, that it made infinite."""
     if np.can_cast(block.dtype, given.dtype, "safe"):
         return
     if rounded and given.dtype.kind == "f":
@@ -96,7 +96,8 @@ def _check(block: Array, given: Array, start: int, source: Path, rounded: bool) 
             changed = given.astype(block.dtype) != block
         if block.dtype.kind == "f" and given.dtype.kind == "f":
             changed &= ~np.isnan(block)
-        elif given.dtype.kind in "iu" and block.dtype.kind in "iuf":  # values out of range wrap, and may wrap back
+        # values out of range wrap around, and could wrap back to the same value
+        elif given.dtype.kind in "iu" and block.dtype.kind in "iuf":
             # The upper bound is exclusive: in float64, the largest uint64 rounds to 2**64, which is out of range.
             limits = np.iinfo(given.dtype)
             changed |= ~((block >= float(limits.min)) & (block < float(limits.max) + (limits.bits <= 32)))

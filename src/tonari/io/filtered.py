@@ -1,9 +1,9 @@
-"""Records of filters: which filters restricted the search whose neighbours a file contains.
+"""Records of the filters that restricted the search whose neighbours a file contains.
 
-An .npz file of neighbours has them as JSON in its member ``filters.json``, which readers of its arrays ignore: a
-mapping from the name of each argument that restricted the search to its properties. A mask has its shape, dtype and the
-SHA-256 of its bytes in row order; a number has its value. A file without this member was written without filters, or by
-a release that did not record them.
+An .npz file of neighbours contains such a record as JSON in its member ``filters.json``, which readers of its arrays
+ignore: a mapping from the name of each argument that restricted the search to its properties. A mask has its shape,
+dtype and the SHA-256 of its bytes in row order; a number has its value. A file without this member was written without
+filters, or by a release that did not record them.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ def write_npz(path: Path, arrays: Mapping[str, Array], filters: Filters) -> None
         np.savez(file, allow_pickle=False, **arrays)
         if filters:
             with zipfile.ZipFile(file, "a") as archive:
-                # ZipInfo has the fixed date that numpy.savez writes, so that equal searches give equal bytes.
+                # ZipInfo has the fixed date that numpy.savez uses too, so that equal searches give equal bytes.
                 archive.writestr(zipfile.ZipInfo(MEMBER), json.dumps(filters))
 
 
 def filters_in(path: Path) -> Filters:
-    """Return the properties of the filters in an .npz or HDF5 file of neighbours; HDF5 files have only their names.
+    """Return the properties of the filters in an .npz or HDF5 file of neighbours; for HDF5, only their names are known.
 
     Raises
     ------

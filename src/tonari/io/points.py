@@ -17,7 +17,7 @@ from tonari.io.tables.sequential import Sequential
 
 
 def is_table(path: Path, choice: Choice | None = None) -> bool:
-    """Return whether a file is a table by its suffix; raise an error if it is not and columns have been chosen."""
+    """Return whether the suffix names a table; raise an error if it does not, but columns have been chosen."""
     found = path.suffix.lower() in TABLES
     if choice and not found:
         what = "columns=" if choice.columns is not None else "drop="
@@ -36,7 +36,10 @@ def table(path: Path, key: str | None, choice: Choice | None) -> Sequential:
 def read_points(
     path: Path, *, mmap: bool, key: str | None, most: float, choice: Choice
 ) -> tuple[Array, Sequence[str] | None]:
-    """Open the points in a file of any format; return them and the names of their columns, None without names."""
+    """Open the points in a file of any format.
+
+    Return them and the names of their columns, or None for columns without names.
+    """
     form = format_of(path, key)
     if not is_table(path, choice):
         return form.family.read(path, mmap=mmap, key=key, most=most), None
@@ -46,7 +49,7 @@ def read_points(
 
 
 def dtype_without_rows(path: Path) -> DType | None:
-    """Return the dtype of a file without rows whose number of columns is unknown; None for any other file.
+    """Return the dtype of a file that has neither rows nor a number of columns; return None for any other file.
 
     .fvecs, .bvecs and .ivecs files store the number of columns only at the beginning of each row, and text files only
     as the number of cells of their first line.
@@ -58,19 +61,19 @@ def dtype_without_rows(path: Path) -> DType | None:
 
 
 def no_rows(path: Path, columns: int) -> Array | None:
-    """Return an array of shape (0, columns) if a file of queries has no rows and does not store its number of columns.
+    """Return an array of shape (0, columns) for a file of queries without rows; return None for any other file.
 
-    Return None for any other file.
+    The file must be of a format that stores the number of columns only in its rows.
     """
     dtype = dtype_without_rows(path)
     if dtype is None:
         return None
-    # A search would convert int32 rows to float32, so an array without rows is float32 from the beginning.
+    # float32 from the beginning, because a search would convert int32 rows to float32
     return np.empty((0, columns), np.float32 if dtype == np.int32 else dtype)
 
 
 def read_column(path: Path, name: str) -> Array:
-    """Read a column of a table that contains the names of the rows."""
+    """Read the column of a table that contains the names of its rows."""
     is_table(path, Choice(columns=(name,)))
     return text.column(path, name) if path.suffix.lower() in text.SEPARATORS else arrow.column(path, name)
 

@@ -1,4 +1,4 @@
-"""Reading of call records (:class:`tonari.core.trail.Record`) that are stored as JSON in files, with checks."""
+"""Checked reading of call records (:class:`tonari.core.trail.Record`) that files store as JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _plain(value: Any) -> bool:
 
 
 def _fields(plan: Any) -> bool:
-    """Return whether a JSON object can be a plan: fields are plain values or lists; bytes and seconds are numbers."""
+    """Return whether a JSON object can be a plan: a mapping to plain values or lists; bytes and seconds are numbers."""
     if not isinstance(plan, dict):
         return False
     for name, value in plan.items():
@@ -46,7 +46,9 @@ _ATTEMPT: dict[str, Test] = {
 
 
 def read_record(facts: Any) -> Record:
-    """Rebuild a record from the result of :meth:`Record.as_dict`; its plan has all fields, but no methods.
+    """Rebuild a record from the result of :meth:`Record.as_dict`.
+
+    Its plan has all fields of the original, but no methods.
 
     Raises
     ------

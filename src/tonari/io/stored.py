@@ -1,4 +1,4 @@
-"""The location of rows in a file, recorded to map them again later and to detect changes of the file."""
+"""The location of rows in a file, recorded so that they can be mapped again later, and changes of the file detected."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class StoredRows:
         begin = whole.offset - whole.offset % mmap.ALLOCATIONGRANULARITY
         offset = begin + rows.ctypes.data - np.frombuffer(_map_of(whole), np.uint8).ctypes.data
         n, d = rows.shape
-        pitch = rows.strides[0] if n > 1 else d * rows.itemsize  # the stride of a single row may be negative
+        pitch = rows.strides[0] if n > 1 else d * rows.itemsize  # a single row may have a negative stride
         return cls(path, offset, n, d, pitch, rows.dtype.name, about.st_size, about.st_mtime_ns)
 
     @property
@@ -73,7 +73,7 @@ class StoredRows:
         dtype = dtype_of(self.dtype)
         whole = np.memmap(self.path, np.uint8, "r", self.offset, (self.bytes,))
         if hasattr(mmap, "MADV_RANDOM"):
-            _map_of(whole).madvise(mmap.MADV_RANDOM)  # single rows are read, so read-ahead would be wasted
+            _map_of(whole).madvise(mmap.MADV_RANDOM)  # rows are read one by one, so that read-ahead would be wasted
         return np.ndarray((self.n, self.d), dtype, whole, 0, (self.pitch, dtype.itemsize))
 
     def changed(self) -> str:
@@ -104,7 +104,7 @@ def forget_pages(rows: Rows) -> None:
 
 
 def _memmap_of(rows: Any) -> np.memmap[Any, Any] | None:
-    """Return the memory map behind an array that is a view of it; None if there is none or it is copy-on-write."""
+    """Return the memory map behind an array that is a view of it; None if none exists, or if it is copy-on-write."""
     while isinstance(rows, np.ndarray):
         if isinstance(rows, np.memmap) and rows.filename is not None and rows.mode != "c":
             return rows if isinstance(rows.filename, str | Path) else None

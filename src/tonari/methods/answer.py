@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Found = TypeVar("Found", Neighbors, RadiusNeighbors)
 
 PLAN_VARIABLES = "TONARI_ISA", "TONARI_NUM_THREADS"  # environment variables that change plans
-# Cached decisions, each with the number of free processors, or None if its plan does not depend on this number.
+# Cached decisions, each with the number of free processors that it requires, or None if any number is valid.
 _kept: dict[Hashable, tuple[Decision, int | None]] = {}
 emptied_by(_kept.clear)
 
@@ -45,7 +45,7 @@ def on_side_of(queries: Any, found: Found, name: str = "queries") -> Found:
 
 
 def check_plan(plan: Any, *, graph: bool) -> None:
-    """Raise an error if the argument `plan` is not a plan, or can only build graphs although a search is requested."""
+    """Raise an error if the argument `plan` is not a plan, or is a plan for graphs in a call that requests a search."""
     if plan is None:
         return
     if not isinstance(plan, Plan):
@@ -103,7 +103,7 @@ def keep_decision(made: Decision, problem: Problem, method: str, purpose: str = 
 
 
 def processors_of(decision: Decision) -> int | None:
-    """Return the number of free processors if the decision depends on it; None if it has too little work for two."""
+    """Return the number of free processors if the decision depends on it; None if the work is too small to share."""
     processors = default_threads()
     return None if decision.plan.threads == 1 < processors else processors
 
@@ -130,7 +130,7 @@ def build_graph(
     if decision.instead is None or lists.report.reached:
         return lists, decision.method.name
     decided("method", f"auto gives up {decision.method.name}: {lists.report}")
-    del lists  # free memory before the fallback builds its own lists
+    del lists  # frees memory before the fallback builds lists of its own
     return build_graph(rows, decision.instead, metric, progress)
 
 

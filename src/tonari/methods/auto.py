@@ -85,14 +85,14 @@ def choose(
 
 
 def by_sizes(problem: Problem, m: int) -> Decision | Open:
-    """Decide for m queries by the sizes alone, or return an Open choice if the decision depends on the data."""
+    """Decide for m queries by the sizes alone; if the decision depends on the data, return an :class:`Open` choice."""
     exact = search_method(brute_force(problem.metric), problem.device)
     plan = exact.plan(problem)
     if get_metric(problem.metric).bits:
         return by_plan(exact, plan, reason="rows of bits are all compared")
     if get_metric(problem.metric).missing:
         return by_plan(exact, plan, reason="rows with missing values are all compared")
-    # The comparison leaves out the time for copying the input, which is the same for both methods.
+    # The comparison leaves out the time to copy the input, which is the same for both methods.
     usual = plan if m == problem.m else exact.plan(dataclasses.replace(problem, m=m, memory=None))
     brute = usual.seconds - arrival_seconds(problem)
     by_force = Decision(exact, plan, seconds=brute)
@@ -115,7 +115,7 @@ def by_sizes(problem: Problem, m: int) -> Decision | Open:
         return by_force._replace(reason="there is no memory for a tree")
     if tree.point_slab < tree.n:
         return by_force._replace(reason="there is no memory for a tree of all points")
-    if problem.n < tuning.FEW_POINTS:  # decide by sizes: examining the data would take as long as the search
+    if problem.n < tuning.FEW_POINTS:  # decide by sizes, because examining the data would take as long as the search
         usual = tree if m == problem.m else tree_method.plan(dataclasses.replace(problem, m=m, memory=None))
         seconds = usual.seconds - arrival_seconds(problem)
         reason = f"{brute:.3g} s expected by brute force, {seconds:.3g} s by a k-d tree of so few points"
@@ -123,7 +123,7 @@ def by_sizes(problem: Problem, m: int) -> Decision | Open:
         return chosen._replace(reason=reason)
     build = build_seconds(tree)
     step = _step(tree)
-    # The cost of examining the data: either two trees of samples and the queries that probe them, or the whole tree.
+    # Seconds to examine the data: build two trees of samples and search them, or else build the whole tree.
     probing = math.inf if step is None else _of_samples(least, build, step)
     if probing > build / 2 or build * tuning.CHEAP_BUILD_FACTOR < brute:
         step, probing = None, tuning.EXCESS_PER_DIMENSION * problem.d * build
@@ -192,28 +192,31 @@ class Open:
 
     @property
     def can_be_bounded(self) -> bool:
-        """Whether brute force can answer queries that reach a limit on visits, which requires CUDA without a budget."""
+        """Whether brute force can take over queries that visit too many nodes: on CUDA, without a memory budget."""
         return bool(self.problem.devices) and self.problem.memory is None
 
     def bounded(self, times: float = 1.0) -> Any:
         """Return the plan of the tree, on CUDA with a limit on the nodes that a query visits.
 
         Brute force answers a query that reaches the limit. A caller that only probes a few queries passes `times` above
-        1, for a higher limit. The limit is left out if no query can reach it.
+        1, which multiplies the limit. The limit is left out if no query can reach it.
         """
         if not self.can_be_bounded:
             return self.tree
         seen, brute = self.seen_in_uniform, times * self.by_force.seconds
-        # Seconds in which every query visits one node or leaf.
+        # seconds in which every query visits one node or leaf
         visit = tree_seconds(self.tree, self.m, seen) / (seen.leaves + seen.nodes)
         most = int(min(tuning.LOOK_PATIENCE * brute / visit, brute / tuning.VISIT_SECONDS))
-        if most >= 2 << self.tree.height:  # a tree of this height has fewer nodes, so no query can reach the limit
+        if most >= 2 << self.tree.height:  # no query can reach the limit, because a tree of this height has fewer nodes
             return self.tree
         return dataclasses.replace(self.tree, most_visits=max(tuning.LEAST_VISITS, most))
 
 
 def without_looking(choice: Open) -> Decision | None:
-    """Choose a tree for one search on CUDA without examining data; None if brute force is faster for uniform points."""
+    """Choose a tree for one search on CUDA without examining the data.
+
+    Return None if brute force is expected to be faster for uniform points.
+    """
     brute, seconds = choice.by_force.seconds, choice.by_tree_of_uniform
     if not choice.can_be_bounded or brute < seconds:
         return None
@@ -224,7 +227,7 @@ def without_looking(choice: Open) -> Decision | None:
 
 
 def _by_data(choice: Open, points: Any, probes: Any, once: bool, progress: ProgressLike) -> Decision:
-    """Decide by the nodes and leaves that some queries visit, first in trees of samples, then in the whole tree."""
+    """Decide by the nodes and leaves that a few queries visit, first in trees of samples, then in the whole tree."""
     tree, m, brute = choice.tree, choice.m, choice.by_force.seconds
     build = build_seconds(tree)
     if choice.step is not None:
@@ -250,12 +253,15 @@ def _by_data(choice: Open, points: Any, probes: Any, once: bool, progress: Progr
 
 
 def _of_samples(least: float, build: float, step: int) -> float:
-    """Return the expected seconds to build the trees of both samples, if the whole tree takes `build` seconds."""
+    """Return the expected seconds to build the trees of both samples; building the whole tree takes `build` seconds."""
     return 4 * least + 1.25 * build / step
 
 
 def _step(plan: Any) -> int | None:
-    """Return the step of the sample, which contains every step-th point; None if there are too few points."""
+    """Return the step of the sample, which contains every step-th point.
+
+    Return None if the points are too few for a sample.
+    """
     step = min(tuning.SAMPLE, plan.n // max(tuning.LEAST_SAMPLE, tuning.SAMPLE_PER_NEIGHBOUR * plan.k))
     return step if step >= tuning.LEAST_STEP else None
 
@@ -278,7 +284,7 @@ def _seen_in_sample(choice: Open, points: Any, probes: Any) -> MeanVisits:
 
 
 def grown(coarse: MeanVisits, fine: MeanVisits, *, times: float, to: float) -> MeanVisits:
-    """Extrapolate the visits in two trees to a tree with `to` times as many points as `fine`.
+    """Extrapolate the mean visits in two trees to a tree with `to` times as many points as the tree of `fine`.
 
     The tree of `fine` has `times` as many points as the tree of `coarse`.
 

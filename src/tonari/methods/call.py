@@ -6,7 +6,7 @@ import dataclasses
 import sys
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +19,18 @@ from tonari.inputs.arguments import check_no_threads
 from tonari.methods import tuning
 from tonari.methods.options import Options
 from tonari.methods.registry import check_method, check_search_method
-from tonari.methods.rows.place import Place
-from tonari.methods.rows.where import place_for
+from tonari.methods.rows.place import Place, place_for
 from tonari.metrics import Metric, get_metric
 from tonari.metrics.problem import refuse_changed
 from tonari.metrics.radius import limits_of
+
+
+class Radius(NamedTuple):
+    """The unchecked arguments of a search within a radius; :func:`tonari.radius_search` describes them."""
+
+    radius: Any = None
+    min_similarity: Any = None
+    closed: Any = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +147,7 @@ class Call:
 
 
 def _one_place(given: dict[str, Any]) -> Hashable:
-    """Return "host" if all arrays are NumPy arrays, or the CUDA device of torch tensors; None in all other cases."""
+    """Return "host" if all arrays are NumPy arrays, the CUDA device of torch tensors, or None in any other case."""
     places = {_place_of(x) for x in given.values()}
     return places.pop() if len(places) == 1 else None
 

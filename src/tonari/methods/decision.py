@@ -46,7 +46,7 @@ class Decision(NamedTuple):
 
     @property
     def patience(self) -> float | None:
-        """The work, as a multiple of the planned work, after which the method gives up; None without a fallback.
+        """The work, in multiples of the planned work, after which the fallback is run; None without a fallback.
 
         The number depends only on expected durations, so that measured times never decide which graph is built.
         """
@@ -69,7 +69,10 @@ class Decision(NamedTuple):
         return found
 
     def search_unchecked(self, queries: Any, points: Any, progress: ProgressLike) -> Neighbors | None:
-        """Search rows whose values are unchecked, as :meth:`tonari.core.method.SearchMethod.search_unchecked` does."""
+        """Search rows whose values have not been checked.
+
+        See :meth:`tonari.core.method.SearchMethod.search_unchecked`.
+        """
         self._begun()
         found: Neighbors | None = self.method.search_unchecked(queries, points, self.plan, progress=progress)
         return found
@@ -101,5 +104,5 @@ class Decision(NamedTuple):
 
 
 def by_plan(method: Method, plan: Plan, prepared: Any = None, reason: str = "") -> Decision:
-    """Return the decision to run a method with a plan; its expected duration is that of the plan."""
+    """Return the decision to run a method with a plan, whose expected duration becomes that of the decision."""
     return Decision(method, plan, prepared, plan.seconds, reason)

@@ -42,7 +42,7 @@ class Options(NamedTuple):
     @classmethod
     def of(cls, metric: Any, shared: Mapping[str, Any]) -> Options:
         """Return the record for a metric and the shared options of a call, ignoring weights and matrices."""
-        return cls(metric, **{name: value for name, value in shared.items() if name not in COLUMNS})
+        return cls(metric, **{name: value for name, value in shared.items() if name in _RECORDED})
 
 
 class ProgressOption(TypedDict, total=False):
@@ -80,8 +80,30 @@ class SearchOptions(MetricOptions, total=False):
     method: str
 
 
+class FilterOptions(TypedDict, total=False):
+    """Arguments that restrict the points a query may find; `tonari.filters.arguments.Given` records them."""
+
+    where: Any
+    exclude: Any
+    query_groups: Any
+    point_groups: Any
+    groups: str | None
+
+
+class FilteredOptions(FilterOptions, SearchOptions, total=False):
+    """The options of functions that search points for queries."""
+
+    exclude_within: int | None
+
+
+class IndexOptions(FilterOptions, ThreadOptions, total=False):
+    """The options of the searches of an Index, which has all other options itself."""
+
+
 COLUMNS = ("weights", "VI", "covariance", "V", "transform")  # weights or matrix of a metric; None by default
-_OF_METRICS = (*COLUMNS, "method")
+_FILTERS = (*FilterOptions.__annotations__, "exclude_within")
+_BEFORE_OWN = frozenset((*COLUMNS, "method", *_FILTERS))  # options that signatures list after `metric`
+_RECORDED = frozenset(Options._fields)
 
 
 def columns_of(shared: Mapping[str, Any]) -> dict[str, Any]:
@@ -92,8 +114,9 @@ def columns_of(shared: Mapping[str, Any]) -> dict[str, Any]:
 def shares(kind: type[Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Return a decorator for a public function that takes the options of `kind`, a class above, as ``**shared``.
 
-    The wrapped function's signature lists the options: after `metric` the ones that complete it, and all others at the
-    end, but before `plan`. Its docstring refers to :func:`tonari.search` for parameters that it does not describe.
+    The wrapped function's signature lists the options: after `metric` the ones that complete it and the filters, and
+    all others at the end, but before `plan`. Its docstring refers to :func:`tonari.search` for parameters that it does
+    not describe.
     """
 
     def wrap(function: Callable[P, R]) -> Callable[P, R]:
@@ -119,7 +142,7 @@ def shares(kind: type[Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 def _names(kind: type[Any]) -> list[str]:
     """Return the names of the options in a class, in the order in which signatures list them."""
-    return [name for name in (*COLUMNS, *Options._fields) if name in kind.__annotations__]
+    return [name for name in (*COLUMNS, *Options._fields, *_FILTERS) if name in kind.__annotations__]
 
 
 def _with_options(signature: inspect.Signature, kind: type[Any]) -> inspect.Signature:
@@ -132,13 +155,13 @@ def _with_options(signature: inspect.Signature, kind: type[Any]) -> inspect.Sign
     for name in _names(kind):
         hint = kind.__annotations__[name].__forward_arg__  # the annotation as text, like those of all other parameters
         option = Parameter(name, Parameter.KEYWORD_ONLY, default=Options._field_defaults.get(name), annotation=hint)
-        listed[name not in _OF_METRICS].append(option)
+        listed[name not in _BEFORE_OWN].append(option)
     parameters = [*own[:metric], *listed[0], *own[metric:last], *listed[1], *own[last:]]
     return signature.replace(parameters=parameters)
 
 
 def _with_entry(doc: str | None, names: list[str]) -> str | None:
-    """Return a docstring in which an entry after the other parameters lists the options that it does not describe.
+    """Return a docstring with a further entry, after its parameters, for the options that it does not describe.
 
     >>> print(_with_entry("Search.\\n\\nParameters\\n----------\\nk : int\\n\\nReturns\\n-------\\nint", ["threads"]))
     Search.

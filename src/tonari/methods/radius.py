@@ -30,8 +30,8 @@ from tonari.methods.decision import Decision, by_plan
 from tonari.methods.registry import search_method
 from tonari.metrics import Metric
 
-# Cached choices that depended on the data. A key has the sizes and addresses of a search. A value has references to the
-# memory of its rows, since the choice is valid only for these rows, and the name of the method.
+# Cached choices that depended on the data. A key has the sizes and addresses of a search. A value has the name of the
+# chosen method, and references to the memory of the rows, because the choice is valid only for these rows.
 _looks: dict[Hashable, tuple[tuple[weakref.ref[Any], ...], str]] = {}
 emptied_by(_looks.clear)
 
@@ -113,12 +113,15 @@ def _memory_of(
 
 
 def search_within(found: Neighbors, limits: npt.NDArray[Any], metric: Metric) -> RadiusNeighbors:
-    """Return those entries of `found`, the result of a search for the nearest points, that are within the limits."""
+    """Return the entries of `found`, the result of a search for the nearest points, that are within the limits."""
     return cut_lists(found, limits, descending=metric.descending)
 
 
 def is_searched(most: int | None) -> bool:
-    """Return whether to search for the `most` nearest points and drop the distant ones, instead of listing all."""
+    """Return whether to search for the `most` nearest points and drop those beyond the limits.
+
+    The alternative is to list all points within the limits.
+    """
     return most is not None and most <= tuning.SEARCHED
 
 

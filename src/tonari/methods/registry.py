@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 from tonari.bits import plan as bits
 from tonari.core.method import Method, SearchMethod
 from tonari.core.process.caches import cached
-from tonari.exact import overrides as exact
+from tonari.exact import plan as exact
 from tonari.inputs.overrides import Overrides
 from tonari.kdtree import plan as kdtree
 from tonari.metrics import get_metric
@@ -30,7 +30,7 @@ class Entry(NamedTuple):
     overrides: Overrides
 
 
-_METHODS = {  # modules are imported on first use, since those for CUDA import torch
+_METHODS = {  # modules are imported when they are first used, because those for CUDA import torch
     ("exact", "cpu"): Entry("tonari.exact.cpu.method", "ExactOnCpu", exact.ON_CPU),
     ("exact", "cuda"): Entry("tonari.exact.cuda.method", "ExactOnCuda", exact.ON_CUDA),
     ("kdtree", "cpu"): Entry("tonari.kdtree.cpu.method", "TreeOnCpu", kdtree.OVERRIDES),

@@ -37,13 +37,14 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 Key: TypeAlias = tuple[Hashable, ...]
-Way: TypeAlias = Callable[..., Any]  # takes a call's arrays and returns its answer, or None if it cannot
+# a function that takes the arrays of a call and returns its answer, or None if it cannot
+Way: TypeAlias = Callable[..., Any]
 
 logger = logging.getLogger("tonari")
 
 
 class Kept(NamedTuple):
-    """The cache entry of a call: functions that answer equal calls.
+    """The cache entry of a call: functions that answer calls equal to it.
 
     Attributes
     ----------
@@ -58,7 +59,7 @@ class Kept(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """A call that is being answered for the first time: the cache and key for its entry, and its arrays."""
+    """A call that is being answered for the first time: the cache, the key of its entry, and the arrays of the call."""
 
     kept: dict[Key, Kept]
     key: Key
@@ -99,7 +100,7 @@ def repeating(function: Callable[P, R], kept_of: Callable[[Any], dict[Key, Kept]
 
 
 def repeating_method(kept_of: Callable[[Any], dict[Key, Kept]]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return :func:`repeating` as a decorator for a method; `kept_of` takes the object and returns its cache."""
+    """Return :func:`repeating` as a decorator for a method; `kept_of` returns the cache of an object."""
     return functools.partial(repeating, kept_of=kept_of)
 
 
@@ -113,7 +114,7 @@ def _read(args: Any, kwargs: dict[str, Any], key: list[Any], arrays: list[Any]) 
         kind = type(x)
         if kind is np.ndarray:
             flags = x.flags
-            if not (flags.c_contiguous and flags.aligned):  # a search would need a converted copy
+            if not (flags.c_contiguous and flags.aligned):  # a search would need a converted copy of this array
                 return False
             key += (x.shape, x.dtype)
             arrays.append(x)
@@ -127,12 +128,12 @@ def _read(args: Any, kwargs: dict[str, Any], key: list[Any], arrays: list[Any]) 
         if kind in _VALUES:
             key += (kind, x)
         elif not ((name == "points" or (name == "queries" and not arrays)) and _read((x,), {}, key, arrays)):
-            return False  # a Way needs the arrays in the order queries, points
+            return False  # a Way needs queries before points
     return True
 
 
 def _first(function: Callable[..., R], asked: _Asked | None, args: Any, kwargs: Any) -> R:
-    """Call the function itself, without the cache; while it runs, it may call :func:`keep` to fill the cache."""
+    """Call the function itself, which may call :func:`keep` to fill the cache."""
     token = _asked.set(asked)
     try:
         return function(*args, **kwargs)
@@ -157,7 +158,8 @@ def keep(
         The rows that were searched. Nothing is cached if they are not the arrays of the call itself, because a cached
         function receives the arrays of a later call.
     quick, again : functions of the rows that return an answer or None, optional
-        `again` is called if `quick` returns None; if it returns None too, the call is answered as for the first time.
+        `quick` is called first, and `again` if `quick` returns None. If both return None, the call is answered as for
+        the first time.
     kept : dict, optional
         For a method, the cache of the state that was searched. Nothing is cached if another thread has replaced the
         object's cache in the meantime.
@@ -181,12 +183,14 @@ def is_unobserved() -> bool:
 
 
 def _has_no_domain(metric: Metric) -> bool:
-    """Return whether a metric accepts all finite rows, without a conversion or a check for negative values."""
+    """Return whether a metric accepts all finite rows as they are, without conversion or a check of their signs."""
     return not (metric.bits or metric.missing or metric.nonnegative or metric.own)
 
 
 def quick_search(call: Call, decision: Decision, queries: Any, points: Any) -> Way | None:
-    """Return a function that searches rows of the same sizes and dtypes with the least overhead, or None.
+    """Return a function that searches rows of the same sizes and dtypes with the least overhead.
+
+    Return None if that is impossible.
 
     If the decision has prepared points, the function ignores the points that it receives.
     """
@@ -255,7 +259,7 @@ def answered(call: Call, decision: Decision) -> Way:
 
 
 def graph_lists(call: Call, decision: Decision) -> Callable[[Any], tuple[Neighbors, Record]]:
-    """Return a function that takes points, runs a decision, and returns all neighbours and the search's record."""
+    """Return a function that takes points, runs the decision, and returns all neighbours and a record of the search."""
 
     def again(points: Any) -> tuple[Neighbors, Record]:
         rows = call.rows(points, "points")

@@ -183,7 +183,7 @@ class Metric:
         return METRICS[self.root_of] if self.root_of else self
 
     def lengths(self, values: Any) -> Any:
-        """Convert non-negative values of this metric to values proportional to lengths."""
+        """Convert non-negative values of this metric to values that are proportional to lengths."""
         if self.power == 1:
             return values
         return np.sqrt(values) if self.power == 2 else values ** (1 / self.power)
@@ -210,7 +210,8 @@ METRICS: dict[str, Metric] = {
             definitions.chi2,
             nonnegative=True,
             power=2.0,
-            cluster_rows=np.sqrt,  # by L2 distances of square roots, which are Hellinger distances up to a factor
+            # clusters by L2 distances of square roots, which are Hellinger distances up to a factor
+            cluster_rows=np.sqrt,
             divides=True,
             stretch=3.0,
             underflow=2.0**-536,

@@ -259,7 +259,8 @@ def lane_sum(term: Callable[[int], Float64], d: int) -> Float64:
 
 
 def less_mean(x: Float64) -> Float64:
-    # By a subtraction, a constant row would become a row of rounding errors, with an arbitrary direction, not zeros.
+    # A constant row becomes zeros. Subtracting the rounded mean would leave rounding errors with an arbitrary
+    # direction.
     constant = x.min(axis=0) == x.max(axis=0)
     mean = lane_sum(lambda i: x[i], len(x)) / len(x)
     return np.where(constant, 0.0, x - mean)

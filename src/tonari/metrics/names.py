@@ -7,8 +7,8 @@ from typing import Any
 
 from tonari.core.errors import Unsupported
 
-# Names in scikit-learn, SciPy, cuVS and other libraries, accepted in upper or lower case. As there, "l2" is euclidean,
-# not its square.
+# Names in scikit-learn, SciPy, cuVS and other libraries, accepted in upper or lower case. As in these libraries, "l2"
+# is the euclidean distance, not its square.
 ALIASES = {
     "l2": "euclidean",
     "manhattan": "l1",
@@ -44,7 +44,7 @@ PRECOMPUTED = "precomputed"  # name of the metric of a matrix of distances
 FUNCTION = "function:"  # prefix in the name of a metric that is a Python function
 OWN = "triton:"  # prefix in the name of a metric that is a user's Triton function
 
-# For messages: the functions that accept distances of the caller.
+# the functions that accept the caller's own distances, for messages
 GIVEN_VERBS = (
     "which tonari.search, knn_graph, kth_distance, radius_search, radius_count, radius_graph, pairs and verify take on "
     "the CPU, where nothing can be prepared for it; use one of them, or a name in tonari.metrics.METRICS"

@@ -1,4 +1,4 @@
-"""Checks of a Problem; only this module checks sizes, dtypes and limits before planning."""
+"""Checks of a Problem: sizes, dtypes and limits, which no other module checks before planning."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def refuse_changed(metric: Metric) -> None:
 
 
 def refuse_metric(problem: Problem) -> str | None:
-    """Return why a method that supports only ordinary rows of numbers refuses the metric of a problem, or None."""
+    """Return the reason why a method for plain rows of numbers refuses a problem's metric; None if it does not."""
     if get_metric(problem.metric).bits:
         return f"metric {problem.metric!r} compares bits: use method='bits' or 'auto'"
     if get_metric(problem.metric).missing:

@@ -82,7 +82,7 @@ def _numbers(given: Any, m: int, name: str) -> npt.NDArray[np.float64]:
     inputs.refuse_masked(given, name)
     try:
         array = given if type(given) is np.ndarray else np.asarray(inputs.to_host(given))
-    except ValueError as error:  # NumPy refuses lists of different lengths
+    except ValueError as error:  # NumPy refuses lists of unequal lengths
         raise ValueError(f"{name}: expected a number or an array of numbers ({error})") from error
     if array.dtype.kind not in "iuf":
         raise TypeError(f"{name}: expected a number or an array of numbers, got {type(given).__name__}")

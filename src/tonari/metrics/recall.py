@@ -118,7 +118,10 @@ def recall_of(
 
 
 def near_entries(found: Neighbors, truth: Neighbors, metric: str) -> npt.NDArray[np.bool_]:
-    """Return for each listed point whether it is as near as the true k-th one, up to :data:`SLACK_UNITS` roundings."""
+    """Return, for each listed point, whether it is as near as the true k-th neighbour.
+
+    Distances may differ by :data:`SLACK_UNITS` roundings.
+    """
     last = truth.distances[:, -1:].astype(np.float64)
     share = SLACK_UNITS * rounding(found.distances.dtype, truth.distances.dtype)
     slack = share * np.abs(last, where=np.isfinite(last), out=np.zeros_like(last))
@@ -131,7 +134,7 @@ def near_entries(found: Neighbors, truth: Neighbors, metric: str) -> npt.NDArray
 
 
 def _both_missing(found: Neighbors, truth: Neighbors) -> npt.NDArray[np.bool_]:
-    """Return a mask of the entries that are missing in both lists, since rows with NaN may have fewer neighbours."""
+    """Return a mask of the entries that are missing in both lists: rows with NaN may have fewer than k neighbours."""
     both: npt.NDArray[np.bool_] = (found.indices < 0) & (truth.indices < 0)
     return both
 
@@ -142,7 +145,8 @@ def shared_entries(found: Neighbors, truth: Neighbors, metric: str) -> npt.NDArr
     span = 1 + max(int(found.indices.max()), int(truth.indices.max()))
     row_start = np.arange(m)[:, None] * span
     true = np.sort(truth.indices, axis=1)
-    true = np.append((row_start + true)[true >= 0], m * span)  # ascending; the last entry exceeds all others
+    # the keys ascend; the appended last key exceeds all others
+    true = np.append((row_start + true)[true >= 0], m * span)
     listed = row_start + found.indices
     shared: npt.NDArray[np.bool_] = (true[np.searchsorted(true, listed)] == listed) & (found.indices >= 0)
     return shared | _both_missing(found, truth) if get_metric(metric).missing else shared

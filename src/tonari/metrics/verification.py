@@ -14,8 +14,8 @@ from tonari.metrics.recall import SLACK_UNITS, Recall, near_entries, recall_of, 
 
 Float64 = npt.NDArray[np.float64]
 
-# For each metric, values that other libraries return under the same name: a conversion from tonari's values to them,
-# and their description for the report.
+# For each metric, the quantities that other libraries return under its name: a conversion of tonari's values to the
+# quantity, and the quantity's description for the report.
 _OTHER_VALUES: dict[str, tuple[tuple[Any, str], ...]] = {
     "euclidean": ((np.square, 'squared distances: verify them with metric="sqeuclidean"'),),
     "sqeuclidean": ((np.sqrt, 'square roots: verify them with metric="euclidean"'),),
@@ -228,7 +228,7 @@ def verified(
 
 
 def _repeats(listed: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Return a mask of the entries whose point is listed before in the same row."""
+    """Return a mask of the entries whose point is already listed earlier in the same row."""
     order = np.argsort(listed, axis=1, kind="stable")
     ascending = np.take_along_axis(listed, order, axis=1)
     again = np.zeros(listed.shape, bool)
@@ -239,7 +239,7 @@ def _repeats(listed: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
 
 
 def _unsorted(values: npt.NDArray[Any], points: npt.NDArray[np.bool_], *, descending: bool) -> npt.NDArray[np.bool_]:
-    """Return a mask of the rows that list a point after a clearly farther one, among valid entries."""
+    """Return a mask of the rows that list a point after a clearly farther point; invalid entries are ignored."""
     ascending = np.where(points, -values if descending else values, -np.inf).astype(np.float64)
     before, after = np.maximum.accumulate(ascending, axis=1)[:, :-1], ascending[:, 1:]
     slack = SLACK_UNITS * rounding(values.dtype) * np.abs(before, where=np.isfinite(before), out=np.zeros_like(before))
@@ -259,7 +259,7 @@ def _errors(
     dtype = max((given.distances.dtype, values.dtype), key=rounding)
     with np.errstate(invalid="ignore"):
         difference: Float64 = np.abs(theirs - ours)
-    difference[np.equal(theirs, ours)] = 0  # also for two equal infinities, whose difference would be NaN
+    difference[np.equal(theirs, ours)] = 0  # equal infinities count as equal, although their difference is NaN
     difference[np.isnan(difference)] = np.inf
     if not len(ours):
         return DistanceErrors(0, 0, 0.0, -1, -1, np.nan, np.nan, str(dtype), "")
@@ -279,7 +279,10 @@ def _errors(
 
 
 def _looks_like(theirs: Float64, ours: Float64, metric: str) -> str:
-    """Describe the caller's numbers if most are not the distances but another known quantity; else return ""."""
+    """Describe the caller's numbers if most of them are a known quantity other than the distances.
+
+    Otherwise return "".
+    """
     if _mostly_alike(theirs, ours):
         return ""
     for convert, description in _OTHER_VALUES.get(metric, ()):
@@ -289,7 +292,8 @@ def _looks_like(theirs: Float64, ours: Float64, metric: str) -> str:
 
 
 def _mostly_alike(theirs: Float64, ours: Float64) -> bool:
-    # Two float32 computations of a distance differ by a smaller share than rtol, a distance and its square by more.
+    # Two float32 computations of a distance differ by a smaller share than rtol; a distance and its square differ by
+    # more.
     return bool(2 * np.isclose(theirs, ours, rtol=1e-3, atol=0).sum() > len(ours))
 
 
@@ -301,7 +305,7 @@ def _worst(
     *,
     descending: bool,
 ) -> tuple[WorstRow, ...]:
-    """Return the rows that lack the most neighbours; in a tie, rows with the farthest points first."""
+    """Return the rows that lack the most neighbours; among equal counts, rows with the farthest points come first."""
     missed = near.shape[1] - near.sum(axis=1)
     last = (values.min(axis=1) if descending else values.max(axis=1)).astype(np.float64)
     true = truth.distances[:, -1].astype(np.float64)

@@ -59,7 +59,7 @@ class Backend(Protocol):
         """
 
     def seeds(self, boundary: int, size: int) -> Any:
-        """Make entries, int32 (n, size), to merge two graphs: each point gets new entries from the other graph.
+        """Return new entries for a merge of two graphs, int32 (n, size): each point gets points of the other graph.
 
         Ids below the boundary are points of the first graph.
         """
@@ -75,13 +75,13 @@ class Backend(Protocol):
 
         `entries` are the result of a start or of the previous round; the round may change them.
 
-        With a boundary, points are compared only with points on the other side. A `light` round reads fewer lists (see
-        ``DescentPlan.light``). If the caller expects no further round (`last`), the round may return no entries, which
-        takes less time, and leaves the given ones unchanged.
+        With a boundary, points are compared only with points on the other side of this id. A `light` round reads fewer
+        lists (see ``DescentPlan.light``). If the caller expects no further round (`last`), the round may save time by
+        returning no entries, and then leaves `entries` unchanged.
         """
 
     def exact(self, rows: Any, k: int) -> Neighbors:
         """Find the true neighbours of the points `rows` (NumPy int64 row numbers); no point is its own neighbour."""
 
     def of_rows(self, found: Neighbors, rows: Any) -> Neighbors:
-        """Return the lists of some rows, in host memory."""
+        """Return the neighbour lists of some rows, in host memory."""

@@ -1,4 +1,8 @@
-"""Run rounds until the recall on a sample of rows reaches the target, or is not expected to improve any more."""
+"""Run rounds until the recall on a sample of rows reaches the target, or is not expected to improve any more.
+
+Progress counts work: comparisons per point, with other points or with centres. It depends only on the plan, not on the
+machine or the run; the search for the true neighbours of the measured rows, which every run does once, is not included.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +26,40 @@ from tonari.metrics.recall import Recall, neighbors_recall
 from tonari.nn_descent import tuning
 from tonari.nn_descent.backend import Known
 from tonari.nn_descent.entries import ID
-from tonari.nn_descent.planning.work import expected_work, round_work, start_work
+from tonari.nn_descent.plan import DescentPlan
 from tonari.nn_descent.report import DescentReport, RoundReport
+from tonari.nn_descent.updates import GNND
 
 if TYPE_CHECKING:
     from tonari.nn_descent.backend import Backend, Round
     from tonari.nn_descent.plan import DescentPlan
+
+
+_GNND_ROUNDS = 8  # number of rounds of a typical run of "gnnd", such as the runs that measured its rates
+
+
+def start_work(plan: DescentPlan) -> float:
+    """Return the number of centres and members with which a point is compared before the first round."""
+    if plan.start != "clusters":
+        return 0.0
+    return plan.n_clusters + plan.n_probe * plan.n / plan.n_clusters
+
+
+def round_work(plan: DescentPlan) -> float:
+    """Return the number of points with which a point is compared in a round: candidates and listed points."""
+    if plan.update == GNND:
+        # a point's NEW samples, up to 2 p, are compared with one another and with its OLD samples, up to 2 p
+        return 6.0 * plan.samples**2
+    met = plan.reverse + (plan.n_hubs + plan.reverse) * plan.neighbors_per_hub
+    return float(plan.list_size + min(plan.width, met))
+
+
+def expected_work(plan: DescentPlan) -> float:
+    """Return the number of comparisons per point in a typical run; the seconds of a plan are estimated from it."""
+    if plan.update == GNND:
+        return start_work(plan) + _GNND_ROUNDS * round_work(plan)
+    return start_work(plan) + plan.light_rounds * round_work(plan.light) + round_work(plan)
+
 
 logger = logging.getLogger("tonari")
 
@@ -98,9 +130,10 @@ def build(
             shown.add(plan.n)
         else:
             entries = begin()
-        # On the CPU, this follows the start because a start may contract the points, and exact search is then faster.
+        # Measured after the start, because on the CPU the start may contract the points, which makes exact search
+        # faster.
         measure = measure or Measure(steps, plan, boundary)
-        # On CUDA, a last round takes no less time.
+        # on CUDA, a last round takes as long as any other
         guesses = not (told or plan.devices)
         listed = cast(Measure, measure).listed(entries) if guesses else 0.0
         while True:
@@ -119,11 +152,11 @@ def build(
                 why = _why_give_up(plan, recalls, work, most)
             if why:
                 break
-            if made.entries is None:  # the round was not the last one after all
+            if made.entries is None:  # the recall is not reached, so the round was not the last one
                 guesses = False
                 made = steps.round(entries, boundary, light=light)
             entries = made.entries
-            del made  # free the lists of this round before the next one
+            del made  # frees the lists of this round before the next round makes its own
         record = current.get()
         if record is not None:
             record.decided("rounds", why)
@@ -163,13 +196,16 @@ class Measure:
         return min(measured, key=lambda recall: recall.low)
 
     def listed(self, entries: npt.NDArray[np.int32]) -> float:
-        """Return the share of the true neighbours that are in the lists of a start on the CPU."""
+        """Return the share of the true neighbours that the initial lists on the CPU contain."""
         begins = np.arange(len(self.rows), dtype=np.int64)[:, None] << 32
         return float(np.isin(self._truth.indices + begins, (np.asarray(entries[self.rows]) & ID) + begins).mean())
 
 
 def known_rows(steps: Backend, plan: DescentPlan) -> Known:
-    """Find the true neighbours of a few rows, which determine the start.
+    """Find the true neighbours of a few rows, which the start uses to choose its settings.
+
+    These rows are drawn independently of the rows that measure the recall; otherwise the measured recall would be too
+    high.
 
     They are drawn independently of the rows on which the recall is measured: it would otherwise be too high.
     """
@@ -202,7 +238,7 @@ def measured_rows(plan: DescentPlan, boundary: int | None = None) -> list[tuple[
 def report_of(
     plan: DescentPlan, estimate: Recall, done: list[RoundReport], seconds: float, *, warned: bool = True
 ) -> DescentReport:
-    """Return the report of a run; with `warned`, warn if it did not reach the plan's recall."""
+    """Return the report of a run; if `warned`, warn the caller that the run did not reach the plan's recall."""
     reached = estimate.low >= plan.recall
     report = DescentReport(plan.recall, estimate, reached, plan.start, tuple(done), seconds, plan.update)
     if warned and not report.reached:
@@ -215,14 +251,17 @@ def report_of(
 
 
 def _is_light(plan: DescentPlan, recalls: list[float], lowest: float) -> bool:
-    """Return whether the next round is light: the plan's first rounds are and, near the target recall, one more."""
+    """Return whether the next round is light: an early round of the plan, or one when the target is nearly reached."""
     done = len(recalls)
     near = 1 - plan.recall >= tuning.NEAR_TARGET * (1 - lowest)
     return done < plan.light_rounds or (0 < done == plan.light_rounds and near)
 
 
 def _is_probably_last(plan: DescentPlan, share: float) -> bool:
-    """Whether the next round will probably reach the recall, if this share of the true neighbours is listed already."""
+    """Whether the next round will probably reach the target recall.
+
+    `share` is the share of the true neighbours that are listed already.
+    """
     return 1 - plan.recall >= tuning.LEFT_BY_ROUND * (1 - share)
 
 
@@ -251,7 +290,9 @@ def _why_give_up(plan: DescentPlan, recalls: list[float], work: float, most: flo
 
 
 def _limit(recalls: list[float]) -> float:
-    """Extrapolate the final recall if the gain per round shrinks by a constant factor; 1 if the gain does not shrink.
+    """Estimate the final recall, assuming that the gain per round shrinks by a constant factor.
+
+    Return 1 if the gain does not shrink.
 
     A. C. Aitken, On Bernoulli's numerical solution of algebraic equations, Proc. R. Soc. Edinburgh 46, 1926.
     """
@@ -262,7 +303,7 @@ def _limit(recalls: list[float]) -> float:
 
 
 def _fill(found: Neighbors, steps: Backend, k: int) -> int:
-    """Complete, by exact search, the lists with fewer than k neighbours; return the number of these lists."""
+    """Complete the lists with fewer than k neighbours by exact search, and return the number of such lists."""
     short = found.indices[:, -1] < 0
     if not short.any():
         return 0
@@ -275,7 +316,10 @@ def _fill(found: Neighbors, steps: Backend, k: int) -> int:
 
 
 def _check_complete(true: Neighbors, rows: Any) -> None:
-    """Raise ValueError if exact search lacks neighbours: a user-defined metric returned NaN for nearly all points."""
+    """Raise ValueError if lists are still incomplete after exact search.
+
+    The reason is a user-defined metric that returned NaN for nearly all points.
+    """
     short = true.indices[:, -1] < 0
     if short.any():
         row = rows[int(short.nonzero()[0][0])]

@@ -1,7 +1,7 @@
 """Entries of the neighbour lists during a run: an id in 30 bits, and a bit that marks an entry as new.
 
-A new entry has not been compared with the rest of its list yet. wang2021 (section 4) keeps separate lists of NEW and
-OLD neighbours per object; here one bit per entry replaces them.
+A new entry has not been compared with the other entries of its list yet. wang2021 (section 4) keeps separate lists of
+NEW and OLD neighbours per object; here one bit per entry replaces them.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 NEW = 1 << 30
-ID = NEW - 1  # mask of an entry's id
+ID = NEW - 1  # bits of an entry that contain the id
 MISSING = -1
 MOST_POINTS = NEW
 
-# Multipliers of a hash of row, column and seed, in the style of the 32-bit finalisers of Steele et al. (2014).
+# Multipliers for the hash of (row, column, seed), in the style of the 32-bit finalisers of Steele et al. (2014).
 MIX = (0x9E3779B1, 0x85EBCA6B, 0xC2B2AE35)
 
 

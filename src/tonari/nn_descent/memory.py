@@ -16,19 +16,20 @@ from tonari.nn_descent.plan import DescentPlan
 from tonari.nn_descent.updates import GNND, SEGMENT
 
 _SMALL_CHANGE, _SMALL_CHANGE_ON_CUDA = 8 * MIB, 64 * MIB
-_TASK_ROW_BYTES = 24  # temporary memory of a CPU task per id that a row is compared with, in bytes
-_SORT_BYTES = 40  # memory per sorted number, in bytes: the number and its position, before and after, and scratch
+_TASK_ROW_BYTES = 24  # bytes of temporary memory of a CPU task, per id that a row is compared with
+# bytes of memory to sort a number: the number and its position, each before and after sorting, and scratch
+_SORT_BYTES = 40
 
 
 def packed_bytes(plan: DescentPlan) -> int:
-    """Return the size in bytes of the packed points, which the start and the search for true neighbours both use."""
+    """Return the size in bytes of the packed points, which the start and the search for true neighbours share."""
     if plan.devices:
         value = 2 if get_metric(plan.metric).form == "gemm" else 4
         return plan.n * (-(-plan.d // 32) * 32 * value + 8)
     if plan.dtype in ("uint8", "int8"):
-        return plan.n * packed_row_bytes(plan.d, "int8")
+        return plan.n * packed_row_bytes(plan.d, "int8", plan.isa)
     precision = "bfloat16" if plan.isa == "amx" and get_metric(plan.metric).form == "gemm" else "float32"
-    return plan.n * packed_row_bytes(plan.d, precision)
+    return plan.n * packed_row_bytes(plan.d, precision, plan.isa)
 
 
 def working_bytes(plan: DescentPlan) -> int:
@@ -39,7 +40,7 @@ def working_bytes(plan: DescentPlan) -> int:
     if not plan.devices:
         return _on_cpu(plan)
     start = 0 if plan.start == "random" else _start_on_cuda(plan)
-    # The packed form of the points is freed before the rounds of "pull" begin; the rounds of "gnnd" use it.
+    # The packed points are freed before the rounds of "pull" begin; the rounds of "gnnd" still use them.
     if plan.update == GNND:
         rounds = max(_gnnd_rounds(plan), list_bytes(plan) + _forming(plan))
     else:
@@ -49,12 +50,12 @@ def working_bytes(plan: DescentPlan) -> int:
 
 
 def cluster_bytes(clusters: int) -> int:
-    """Return the bytes of the index of a cluster on CUDA; its dtype must also represent the count of all clusters."""
+    """Return the bytes of a cluster index on CUDA, whose dtype must also hold the number of clusters."""
     return 2 if clusters < 1 << 15 else 4
 
 
 def candidate_slots(plan: DescentPlan) -> int:
-    """Return the number of candidates of a point in a round, with duplicates, rounded up to a power of two."""
+    """Return a power of two: room for all candidates of a point in a round, duplicates included."""
     return 1 << (plan.reverse + (plan.n_hubs + plan.reverse) * plan.neighbors_per_hub - 1).bit_length()
 
 
@@ -72,12 +73,12 @@ def _on_cpu(plan: DescentPlan) -> int:
     fixed, rounds = _SMALL_CHANGE + tasks + _sample(plan), lists + reverse + short_bytes(plan)
     if plan.start == "random":
         return fixed + rounds
-    # The packed points are freed before the first round allocates the graph, which can take their memory.
+    # The packed points are freed before the first round allocates the graph, which can then use their memory.
     return fixed + max(0, start + lists // 2 - plan.output_bytes, rounds - packed_bytes(plan))
 
 
 def short_bytes(plan: DescentPlan) -> int:
-    """Return the largest size in bytes of the contracted rows that rounds on the CPU read; 0 if there are none."""
+    """Return the maximum size in bytes of the contracted rows that rounds on the CPU read; 0 if they read none."""
     record = get_metric(plan.metric)
     if not plan.widens or not (record.angular or record.squares):
         return 0
@@ -86,12 +87,12 @@ def short_bytes(plan: DescentPlan) -> int:
 
 
 def list_bytes(plan: DescentPlan) -> int:
-    """Return the size in bytes of all lists on CUDA during the search for the true neighbours of a sample."""
+    """Return the size in bytes of the lists that are on the device during the search for a sample's true neighbours."""
     return plan.n * plan.list_size * 8  # two lists of entries, or entries and distances
 
 
 def _least_truth(plan: DescentPlan) -> int:
-    """Return the least memory, in bytes, that a search for the true neighbours of a sample needs on CUDA."""
+    """Return the minimum memory, in bytes, of a search on CUDA for the true neighbours of a sample."""
     if is_own(plan.metric):
         return 0  # a search with a user's metric works with blocks of any size
     n = plan.n
@@ -112,7 +113,7 @@ def _least_truth(plan: DescentPlan) -> int:
 
 
 def _pull_rounds(plan: DescentPlan) -> int:
-    """Return the size in bytes of a round of "pull" on CUDA.
+    """Return the memory in bytes of a round of "pull" on CUDA.
 
     It contains lists and reverse lists; the order, counts and sums of all rows; and, for a block of rows, either all
     candidates with duplicates or, later, the distinct candidates with their values.
@@ -124,11 +125,11 @@ def _pull_rounds(plan: DescentPlan) -> int:
 
 
 def _gnnd_rounds(plan: DescentPlan) -> int:
-    """Return the size in bytes of a round of "gnnd".
+    """Return the memory in bytes of a round of "gnnd".
 
-    It contains lists, their previous entries, and locks; the own samples of both kinds, the reverse samples of one
-    kind, and the samples joined with their reverse samples; and, for a block of rows, either the proposals or, later,
-    the entries with their exact values. A row has 3 * 2 * samples proposals of 12 bytes each.
+    It contains lists, their previous entries, and locks; each row's own samples of both kinds, its reverse samples of
+    one kind, and both joined; and, for a block of rows, either the proposals or, later, the entries with their exact
+    values. A row has 3 * 2 * samples proposals of 12 bytes each.
     """
     n, rows, p, size = plan.n, min(plan.n, plan.block), plan.samples, plan.list_size
     lists = list_bytes(plan) + n * (4 * size + 4 * -(-size // SEGMENT) + 12)
@@ -137,12 +138,12 @@ def _gnnd_rounds(plan: DescentPlan) -> int:
 
 
 def scanned_rows(plan: DescentPlan) -> int:
-    """Return the number of points that a start on CUDA compares at once: more if a point has fewer near clusters."""
+    """Return the number of points that a start on CUDA compares at once: more if each has fewer near clusters."""
     return plan.block * max(1, tuning.USUAL_PROBES // plan.n_probe)
 
 
 def _start_on_cuda(plan: DescentPlan) -> int:
-    """Return the peak bytes of a start on CUDA, over its steps: the form, the clusters, and the scores of blocks."""
+    """Return the peak bytes of a start on CUDA, the largest of its steps: form, clusters, and scores of blocks."""
     n, rows = plan.n, min(plan.n, scanned_rows(plan))
     entries = n * plan.list_size * 4
     wide = -(-plan.d // 32) * 32
@@ -158,7 +159,7 @@ def _sorting(plan: DescentPlan) -> int:
 
 
 def columns_sorted(n: int, hubs: int) -> int:
-    """Return the number of list columns whose entries are sorted at once on CUDA."""
+    """Return the number of list columns whose entries are sorted in one step on CUDA."""
     room = min(max(tuning.LEAST_SORTED_ON_CUDA, 2 * n), tuning.MOST_SORTED_ON_CUDA)
     return max(1, min(hubs, room // n))
 
@@ -169,12 +170,12 @@ def _forming(plan: DescentPlan) -> int:
 
 
 def ranges_of(n: int) -> int:
-    """Return the number of chunks of rows whose minima, maxima and sums of columns are computed separately on CUDA."""
+    """Return the number of chunks of rows on CUDA; minima, maxima and sums of columns are computed for each chunk."""
     return min(tuning.RANGES, -(-n // tuning.RANGE_ROWS))
 
 
 def _met(plan: DescentPlan) -> int:
-    """Return the largest number of ids, including duplicates, that a row is compared with in a round."""
+    """Return the maximum number of ids, duplicates included, with which a row is compared in a round."""
     return plan.list_size + plan.reverse + (plan.n_hubs + plan.reverse) * plan.neighbors_per_hub
 
 

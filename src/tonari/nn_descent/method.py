@@ -1,4 +1,4 @@
-"""NN-Descent as a registered method; the CPU and CUDA differ only in the backend."""
+"""NN-Descent as a registered method; on the CPU and on CUDA, only the backend differs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class NnDescent(Method):
         """Make the backend that runs the steps for `points` on the device of the method."""
 
     def compiling(self, points: Any, plan: DescentPlan, progress: ProgressLike) -> AbstractContextManager[None]:
-        """Return a context that compiles all missing kernels of a build at its start; on the CPU, it does nothing."""
+        """Return a context that compiles all missing kernels when a build starts; on the CPU, it does nothing."""
         return nullcontext()
 
     def build_graph(
@@ -87,14 +87,14 @@ class NnDescentOnCuda(NnDescent):
     def backend(self, points: Any, plan: DescentPlan) -> Backend:
         from tonari.cuda.devices import to_device
         from tonari.nn_descent.cuda.backend import CudaBackend
-        from tonari.nn_descent.papers.cuda.gnnd_backend import GnndBackend
+        from tonari.nn_descent.papers.cuda.gnnd import GnndBackend
 
         backend = GnndBackend if plan.update == GNND else CudaBackend
         return backend(to_device(points, plan.devices[0]), plan)
 
 
 def beside_rows(found: Neighbors, rows: Any) -> Neighbors:
-    """Copy lists to host memory if the rows are in host memory; otherwise return them unchanged."""
+    """Copy neighbour lists to host memory if the rows are in host memory; otherwise return them unchanged."""
     if not isinstance(rows, np.ndarray):
         return found
     return Neighbors(*(inputs.hand_back(part, inputs.Side("numpy", None)) for part in found))

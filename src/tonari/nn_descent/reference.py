@@ -15,9 +15,9 @@ from tonari.nn_descent.entries import ID, MISSING, NEW, random_entries
 
 Entries = npt.NDArray[np.int32]
 
-_ORDER = np.uint64(0x9E3779B1)  # odd, so multiplication by it modulo 2**32 maps distinct ids to distinct keys
+_ORDER = np.uint64(0x9E3779B1)  # an odd multiplier: modulo 2**32, it maps distinct ids to distinct keys
 _AFTER_ALL = np.uint64(2**64 - 1)
-_BLOCK = 512  # rows that are processed in one step; their candidates take about 20 MB
+_BLOCK = 512  # number of rows processed in one step; their candidates take about 20 MB
 
 
 class ReferenceBackend:
@@ -95,7 +95,7 @@ class ReferenceBackend:
         return Neighbors(found.distances[rows], found.indices[rows])
 
     def reverse(self, entries: Entries) -> Entries:
-        """Find, for each point, the first `reverse` rows by (column, row) that have it as a hub: int32 (n, reverse)."""
+        """Find, for each point, the first `reverse` rows, by (column, row), that list it as a hub."""
         n, most = self.plan.n, self.plan.reverse
         hubs = entries[:, : self.plan.n_hubs].T.ravel()
         pairs = np.flatnonzero(hubs >= 0)
@@ -108,7 +108,7 @@ class ReferenceBackend:
         return behind
 
     def others(self, entries: Entries, behind: Entries, rows: npt.NDArray[Any], boundary: int | None) -> Entries:
-        """Return the candidates of some rows, without neighbours that are already in the list of the row.
+        """Return the candidates of some rows that are not in the row's list already.
 
         The result is int32 of shape (rows, width), padded with -1.
         """
@@ -122,7 +122,7 @@ class ReferenceBackend:
         had = np.hstack([_ids(entries[rows]), rows[:, None].astype(np.int32)])
         ids = np.hstack([had, met])
         keys = (ids.astype(np.uint64) * _ORDER) % np.uint64(2**32) * np.uint64(2)
-        keys[:, had.shape[1] :] += np.uint64(1)  # sorted after an equal id of the row's own list
+        keys[:, had.shape[1] :] += np.uint64(1)  # an equal id in the row's own list sorts before this one
         keys[ids < 0] = _AFTER_ALL
         order = np.argsort(keys, axis=1, kind="stable")
         keys, ids = np.take_along_axis(keys, order, axis=1), np.take_along_axis(ids, order, axis=1)
@@ -135,7 +135,7 @@ class ReferenceBackend:
         return found
 
     def _best(self, rows: npt.NDArray[Any], ids: Entries) -> tuple[Entries, npt.NDArray[Any]]:
-        """Return the nearest of each row's distinct `ids`, in order, with their returned values."""
+        """Return the nearest of each row's distinct `ids`, nearest first, with the distances of exact search."""
         values = reference.values_at(self.points[rows], self.points, ids, self.plan.metric)
         distances = reference.returned(values, self.dtype)
         keys = -distances if self.descending else distances
@@ -143,7 +143,7 @@ class ReferenceBackend:
         return np.take_along_axis(ids, order, axis=1), np.take_along_axis(distances, order, axis=1)
 
     def _best_of_clusters(self) -> Entries:
-        """Return each point's nearest neighbours among the members of the clusters with the nearest centres."""
+        """Return the nearest neighbours of each point among the members of its nearest clusters."""
         n, size = self.plan.n, self.plan.list_size
         x = self.points.astype(np.float64)
         metric = get_metric(self.plan.metric)

@@ -57,7 +57,7 @@ class DescentReport:
     start: str
     rounds: tuple[RoundReport, ...]
     seconds: float
-    update: str = PULL  # absent in files of earlier versions
+    update: str = PULL  # files of earlier versions lack this field
 
     def __str__(self) -> str:
         here = self.estimate
@@ -68,7 +68,7 @@ class DescentReport:
         )
 
     def taken(self, started: float) -> DescentReport:
-        """Return the report with the duration since `started`, which is a value of time.perf_counter."""
+        """Return this report with the seconds since `started`, a value of time.perf_counter."""
         return dataclasses.replace(self, seconds=time.perf_counter() - started)
 
     def as_dict(self) -> dict[str, Any]:
@@ -91,7 +91,7 @@ class DescentReport:
         shares = dict.fromkeys(("by_index", "by_distance", "low", "high"), share)
         schema.check(facts["estimate"], shares | {"rows": count, "k": count}, "estimate")
         for made in facts["rounds"]:
-            # Sums of distances may be infinite or, of similarities, negative.
+            # Sums of distances may be infinite; sums of similarities may be negative.
             schema.check(made, {"phi": lambda value: type(value) in (int, float), "changed": count}, "round")
         rounds = tuple(RoundReport(**made) for made in facts["rounds"])
         return cls(**facts | {"estimate": Recall(**facts["estimate"]), "rounds": rounds})

@@ -17,13 +17,14 @@ from tonari.metrics import METRICS, get_metric
 PULL, GNND = "pull", "gnnd"
 UPDATES = (PULL, GNND)
 
-LIST_SIZE, SAMPLES = 64, 32  # default list size and samples of "gnnd": the k and p of wang2021
-SEGMENT = 32  # entries of a list behind one lock: one for each lane of a warp
-MOST_LISTED = 128  # largest list size of "gnnd", since kernels compare all pairs of a list's entries
-LEAST_SAMPLES = 8  # fewest samples: a tile of the matrix units has at least 16 rows, twice as many
-MOST_SAMPLES = 32  # most samples: two matrix products of 2 * 32 rows fill the registers of a program
+LIST_SIZE, SAMPLES = 64, 32  # defaults of "gnnd": the list size k and the samples p of wang2021
+SEGMENT = 32  # number of list entries that one lock protects: one for each lane of a warp
+MOST_LISTED = 128  # maximum list size of "gnnd", since its kernels compare all pairs of a list's entries
+# minimum number of samples: a tile of the matrix units has at least 16 rows, and holds twice as many as samples
+LEAST_SAMPLES = 8
+MOST_SAMPLES = 32  # maximum number of samples: two matrix products of 2 * 32 rows fill the registers of a program
 
-# The parameters that each update does not use. With a random start, "gnnd" does not use the parameters of clusters.
+# For each update, the parameters that it does not use. With a random start, "gnnd" also uses no parameters of clusters.
 _UNUSED = {
     PULL: ("samples",),
     GNND: ("n_hubs", "reverse", "neighbors_per_hub", "width", "light_rounds"),
@@ -38,7 +39,7 @@ def check_name(update: Any) -> None:
 
 
 def refuse_on_cpu(update: Any) -> None:
-    """Raise ValueError for any update that the caller names for rounds on the CPU."""
+    """Raise ValueError if the caller names an update for rounds on the CPU, which have only one."""
     if update is not None:
         raise ValueError(
             f"update={update!r} with device='cpu': expected none, since rounds on the CPU always pull; leave update "
@@ -54,7 +55,7 @@ def check_update(update: Any, problem: Problem) -> str:
     Unsupported
         "gnnd" does not support the metric.
     ValueError
-        The update does not exist, or it does not exist on the CPU.
+        No update has this name, or the CPU does not have it.
     """
     check_name(update)
     if update is None:
@@ -113,7 +114,7 @@ def gnnd_list_size(k: int, given: int | None) -> int:
 
 
 def gnnd_samples(size: int, given: int | None) -> int:
-    """Return the number of neighbours of each kind that a round of "gnnd" samples per row, a power of two.
+    """Return the number of NEW and of OLD neighbours that a round of "gnnd" samples per row: a power of two.
 
     Raises
     ------

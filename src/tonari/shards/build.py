@@ -26,17 +26,17 @@ from tonari.nn_descent.report import DescentReport
 from tonari.nn_descent.updates import GNND, PULL
 from tonari.shards.directory.disk import Lock, check_own, full_disk_named, remove_graph
 from tonari.shards.plan import ShardPlan
-from tonari.shards.planning.devices import devices_for_shards
-from tonari.shards.planning.planner import plan_build
+from tonari.shards.planning.planner import devices_for_shards, plan_build
 from tonari.shards.planning.sizes import Sizes
 from tonari.shards.routes.registry import ROUTES
 from tonari.shards.source import Source
 from tonari.shards.tasks import Job, Task, add_tasks, title_of
 
 logger = logging.getLogger("tonari")
-_BLOCK_BYTES = 512  # unit of st_blocks in bytes
-STAGE_DONE = "%s: %d tasks in %.3g s"  # message after each stage: name, number of tasks, duration
-plan_logger = logging.getLogger("tonari.plan")  # the command line shows its messages even without -v
+_BLOCK_BYTES = 512  # bytes in one unit of a file's st_blocks
+STAGE_DONE = "%s: %d tasks in %.3g s"  # message after each stage: kind of task, number of tasks, duration
+# a name within the command line's logger, which shows messages even without -v
+plan_logger = logging.getLogger("tonari.plan")
 
 
 class Executor(Protocol):
@@ -74,7 +74,8 @@ class Request:
     queries: Source | None = None
     update: str | None = None
     may_take_fewer: bool = False  # whether the build may use only some of the executor's devices
-    change: Change | None = None  # if there is one, `metric` is its base, and the sources return changed rows
+    # the transformation of rows, for metrics that need one; `metric` then compares the transformed rows of the sources
+    change: Change | None = None
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -188,7 +189,7 @@ def _other(manifest: Manifest, request: Request, facts: tuple[dict[str, Any], di
 
 
 def _check_memory(manifest: Manifest, request: Request, folder: Path) -> None:
-    """Raise BudgetExceeded if an unfinished build needs more memory than is allowed now."""
+    """Raise BudgetExceeded if the plan of an unfinished build needs more memory than the caller allows now."""
     plan = ShardPlan.of_manifest(manifest.plan)
     needed = plan.device_bytes if request.devices else plan.host_bytes
     if manifest.state == BUILDING and request.memory is not None and request.memory < needed:
@@ -218,7 +219,7 @@ def _job(request: Request, folder: Path, manifest: Manifest) -> Job:
 
 
 def _check_room(job: Job, needed: int) -> None:
-    """Raise OSError if the disk has less room than the `needed` bytes of the build at its peak."""
+    """Raise OSError if the disk has less free space than `needed`, the build's peak use of disk space in bytes."""
     taken = sum(_room_of(path) for path in job.folder.rglob("*") if path.is_file())
     free = shutil.disk_usage(job.folder).free
     if free + taken < needed:
@@ -251,10 +252,11 @@ def _chosen(executor: Executor, request: Request, plan: ShardPlan, record: Recor
 
 
 def _run(job: Job, executor: Executor, progress: ProgressLike, record: Record) -> list[list[int]]:
-    """Run all stages, and add the records of their tasks to `record`; return all ranges of rows, with checksums."""
+    """Run all stages, add their tasks' records to `record`, and return the ranges of rows written, with checksums."""
     files, done_before = job.files, job.files.names_done()
     rows: list[list[int]] = []
-    known: Counter[str] = Counter()  # number of tasks of each kind; `finished` counts tasks of earlier runs
+    # number of tasks of each kind; `finished` counts those that an earlier run of this build had finished
+    known: Counter[str] = Counter()
     finished: Counter[str] = Counter()
     threads = job.threads or default_threads()
     with Progress(progress, total=0, seconds=job.plan.seconds, label="graph", unit="row") as bar:
@@ -267,10 +269,10 @@ def _run(job: Job, executor: Executor, progress: ProgressLike, record: Record) -
                 bar.add(sum(task.work for task in before))
                 finished.update(task.kind for task in before)
             if left:
-                if stage.disk_bytes > job.plan.disk_bytes:  # the plan underestimated the disk space
+                if stage.disk_bytes > job.plan.disk_bytes:  # the plan may have underestimated the disk space
                     _check_room(job, stage.disk_bytes)
                 started = time.perf_counter()
-                with unrecorded():  # each task has its own record, wherever it runs
+                with unrecorded():  # each task writes a record of its own, even on another machine
                     executor.run(job, left, lambda task: bar.add(task.work))
                 seconds = time.perf_counter() - started
                 logger.info(STAGE_DONE, left[-1].kind, len(left), seconds)
@@ -294,6 +296,6 @@ def _finish(job: Job, manifest: Manifest, rows: list[list[int]], record: Record,
             warnings.warn(f"{job.folder}: {report}", stacklevel=callers_level())
     about = None if report is None else report.as_dict()
     with full_disk_named(job.folder):
-        run = record.as_dict() | {"plan": None}  # the manifest has the plan already
+        run = record.as_dict() | {"plan": None}  # the manifest already contains the plan
         dataclasses.replace(manifest, state=COMPLETE, rows=rows, report=about, record=run).write(job.folder)
     job.files.complete()

@@ -48,17 +48,23 @@ def _clear(worker: Worker, lists: Neighbors) -> None:
 
 
 def merge_into(worker: Worker, kept: Neighbors, rows: npt.NDArray[np.int64], found: Neighbors) -> None:
-    """Merge the lists `found`, which belong to the ascending row numbers `rows`, into the lists `kept`, in place."""
+    """Merge the lists `found` into the lists `kept`, in place.
+
+    `rows` has the ascending row numbers of `found` in `kept`.
+    """
     merge_parts(worker, kept, [(rows, found)])
 
 
 def merge_parts(worker: Worker, kept: Neighbors, parts: Sequence[tuple[npt.NDArray[np.int64], Neighbors]]) -> None:
-    """Merge several pairs (rows, lists), as for :func:`merge_into`, into `kept`; threads share the rows."""
+    """Merge several pairs (rows, found), each as in :func:`merge_into`, into the lists `kept`.
+
+    Threads divide the rows.
+    """
     _merge_parts(worker, kept, parts, new=False)
 
 
 def merged_parts(worker: Worker, rows: int, parts: Sequence[tuple[npt.NDArray[np.int64], Neighbors]]) -> Neighbors:
-    """Merge several pairs (rows, lists), as for :func:`merge_parts`, into new lists, and return the new lists.
+    """Merge several pairs (rows, found), each as in :func:`merge_into`, into new lists, and return the new lists.
 
     The threads that merge also initialize the new lists: a single thread would need longer for that than all threads
     for the merge.
@@ -74,9 +80,10 @@ def _merge_parts(
     descending = worker.job.record.descending
     pieces = cut(len(kept.indices), tuning.MERGED_AT_ONCE)
     ends = [0, *(piece.stop for piece in pieces)]
-    # Computed here for all threads, because Python code in several threads would wait for the interpreter's lock.
+    # Computed once for all threads: Python code in several threads would wait for the interpreter's lock.
     bounds = [np.searchsorted(rows, ends).tolist() for rows, _ in parts]
-    plain = [Neighbors(*map(np.asarray, found)) for _, found in parts]  # faster to slice than a memory map
+    # plain arrays, because slicing a memory map is slow
+    plain = [Neighbors(*map(np.asarray, found)) for _, found in parts]
 
     def merge(at: int) -> None:
         if new:
@@ -95,9 +102,9 @@ def _merge_parts(
 def in_range(worker: Worker, first: int, found: Neighbors) -> Neighbors:
     """Check that no distance in finished lists has overflowed or underflowed, and return the lists.
 
-    The lists are in host memory, for consecutive rows from row `first` on. Before lists are finished, they may contain
-    such distances, since nearer points replace them later. If a distance in a finished list may have overflowed or
-    underflowed, both of its rows are read again to decide.
+    The lists are in host memory and belong to consecutive rows, beginning with row number `first`. Unfinished
+    lists may contain such distances, since nearer points may still replace them. If a distance in a finished list may
+    have overflowed or underflowed, both of its rows are read again to decide.
 
     Raises
     ------
@@ -134,7 +141,7 @@ def lists_here(worker: Worker, found: Neighbors) -> Neighbors:
 
 
 def renumbered(worker: Worker, found: Neighbors, ids: npt.NDArray[Any]) -> Neighbors:
-    """Return lists in host memory in which every index i is replaced by ``ids[i]``, a row number of the source."""
+    """Return lists in host memory in which every index i is replaced by ``ids[i]``, its row number in the source."""
     if isinstance(found.indices, np.ndarray):
         indices = found.indices
         return Neighbors(found.distances, np.where(indices < 0, ids.dtype.type(-1), ids[np.maximum(indices, 0)]))
@@ -171,8 +178,7 @@ def _carried(worker: Worker, found: Neighbors, dtype: np.dtype[Any], named: Call
     If the plan stages rows in page-locked memory, the lists are copied to such memory too: it is reused, whereas the
     first write to new memory takes longer than the copy.
     """
-    from tonari.cuda.copying.collect import Collector
-    from tonari.cuda.copying.staging import empty_on_host
+    from tonari.cuda.copying.staging import Collector, empty_on_host
 
     shape, device = tuple(found.indices.shape), found.indices.device
     locked = worker.job.plan.staged_bytes > 0 and device.type == "cuda"

@@ -58,26 +58,29 @@ class Loader(Protocol):
         """Return rows [begin, end) of the source."""
 
     def ranges(self, parts: list[slice]) -> Any:
-        """Return several ranges of rows, one after the other, as one array."""
+        """Return several ranges of rows, concatenated to one array in the order of the ranges."""
 
     def at(self, ids: npt.NDArray[np.int64]) -> Any:
-        """Return the rows with these ascending row numbers."""
+        """Return the rows whose ascending row numbers are `ids`."""
 
     def ranges_later(self, parts: list[slice]) -> Arriving:
         """Start to read several ranges of rows into host memory; `arrive` of the result returns them."""
 
     def at_later(self, ids: npt.NDArray[np.int64]) -> Arriving:
-        """Start to read the rows with these ascending row numbers into host memory.
+        """Start to read the rows whose ascending row numbers are `ids` into host memory.
 
         `arrive` of the result returns them.
         """
 
     def close(self) -> None:
-        """End the threads of the loader."""
+        """End the loader's threads."""
 
 
 class HostLoader:
-    """Reads rows into host memory, and checks the values of ranges, but not of rows that are read by row number."""
+    """Reads rows into host memory.
+
+    Checks the values of rows that are read by ranges, but not of rows read by row number.
+    """
 
     def __init__(self, source: Source, metric: str, threads: int) -> None:
         self._source, self._metric, self._threads = source, metric, threads

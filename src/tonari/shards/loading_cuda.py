@@ -95,14 +95,14 @@ class CudaLoader:
         with on(self._device):
             self._stream = torch.cuda.Stream(self._device) if self._device.type == "cuda" else None
             self._feeder = Feeder(self._device)
-        self._one_at_a_time = threading.Lock()  # two threads may read: for the current task and for the next one
+        self._one_at_a_time = threading.Lock()  # two tasks may read at the same time: the current one and the next one
 
     def range(self, begin: int, end: int) -> Any:
-        """Return rows [begin, end), after checking that the metric accepts their values."""
+        """Return rows [begin, end), after checking that their values are valid for the metric."""
         return self.ranges([slice(begin, end)])
 
     def ranges(self, parts: list[slice]) -> Any:
-        """Return several ranges of rows, one after the other, as one tensor."""
+        """Return several ranges of rows, concatenated to one tensor in the order of the ranges."""
         with self._one_at_a_time, torch.cuda.stream(self._stream):
             out = self._empty(_rows_of(parts))
             for part, here in _placed(parts):
@@ -120,14 +120,17 @@ class CudaLoader:
         return Staged(out, self, parts)
 
     def at(self, ids: npt.NDArray[np.int64]) -> Any:
-        """Return the rows with these ascending row numbers; their values are not checked."""
+        """Return the rows whose ascending row numbers are `ids`; their values are not checked."""
         with self._one_at_a_time, torch.cuda.stream(self._stream):
             out = self._empty(len(ids))
             self._gather(out, ids)
             return self._whole(out)
 
     def at_later(self, ids: npt.NDArray[np.int64]) -> Staged:
-        """Read the rows with these ascending row numbers into page-locked memory; `arrive` copies them."""
+        """Read the rows whose ascending row numbers are `ids` into page-locked memory.
+
+        `arrive` copies them to the device.
+        """
         with self._one_at_a_time, torch.cuda.stream(self._stream):
             out = self._locked(len(ids))
             self._gather(out, ids)
@@ -135,7 +138,10 @@ class CudaLoader:
         return Staged(out, self, [])
 
     def fetch(self, staged: Locked, parts: list[slice]) -> Any:
-        """Copy page-locked rows to the device, and check their values if they are the ranges `parts` of the source."""
+        """Copy page-locked rows to the device.
+
+        Check their values if `parts` says which ranges of the source they are.
+        """
         with on(self._device):
             out = self._empty(len(staged))
             for rows, here in staged.within(slice(0, len(staged))):
@@ -147,7 +153,10 @@ class CudaLoader:
         return out
 
     def _fill(self, out: Any, first: int, rows: slice) -> None:
-        """Read a range of rows of the source into `out`, from its row `first` on; `out` may be on the device."""
+        """Read a range of the source into the rows of `out` from row `first` on.
+
+        `out` is on the device or in host memory.
+        """
         source, begin = self._source, rows.start
         if isinstance(source, FileSource):
             for part, some in source.parts(begin, rows.stop):
@@ -164,7 +173,8 @@ class CudaLoader:
             for part, rows, numbers in source.parts_at(ids):
                 self._send(rows, numbers, out, part)
             return
-        if isinstance(source.origin, FileSource):  # whole blocks would be transformed for a few of their rows
+        # a transformed source would have to transform whole blocks for a few of their rows
+        if isinstance(source.origin, FileSource):
             for here in cut(len(ids), shards_tuning.TAKEN_AT_ONCE):
                 self._place(source.take(ids[here], min(tuning.MOST_THREADS, default_threads())), out, here)
             return
@@ -177,7 +187,7 @@ class CudaLoader:
                 self._place(rows[sent_to(here, rows.device) if on_device else here], out, slice(low, high))
 
     def _send(self, rows: npt.NDArray[Any], ids: npt.NDArray[np.int64] | None, out: Any, here: slice) -> None:
-        """Copy all rows, or the rows `ids`, of a mapped file to the rows `here` of `out`."""
+        """Copy all rows of a mapped file, or its rows `ids`, to the rows `here` of `out`."""
         if isinstance(out, Locked):
             for target, some in out.within(here):
                 self._copied(rows[some] if ids is None else rows, None if ids is None else ids[some], target)
@@ -189,7 +199,7 @@ class CudaLoader:
         self._feeder.arrive()
 
     def _copied(self, rows: npt.NDArray[Any], ids: npt.NDArray[np.int64] | None, out: Any) -> None:
-        """Copy all rows, or the rows `ids`, into page-locked memory by several threads."""
+        """Copy all rows of a mapped file, or its rows `ids`, into page-locked memory by several threads."""
         target = out.view(torch.uint8).numpy().view(rows.dtype)
 
         def copy(part: slice) -> None:
@@ -199,7 +209,8 @@ class CudaLoader:
                 np.take(rows, ids[part], axis=0, out=target[part], mode="clip")
 
         threads = min(tuning.MOST_THREADS, default_threads())
-        step = max(1, -(-len(target) // threads))  # one call per thread, since each call needs the interpreter's lock
+        # one call per thread, since every call has to wait for the interpreter's lock
+        step = max(1, -(-len(target) // threads))
         Workers(threads).map(copy, cut(len(target), step))
 
     def close(self) -> None:
@@ -215,7 +226,7 @@ class CudaLoader:
         return Locked(rows, self._source.d, self._source.dtype, locked=self._stream is not None)
 
     def _place(self, rows: Any, out: Any, here: slice) -> None:
-        """Copy rows that the source's object returned, in any library and on any device, to the rows `here` of `out`.
+        """Copy rows that the caller's object returned, of any library and on any device, to the rows `here` of `out`.
 
         If the rows are on this loader's device, the copy may still be running on return; see :meth:`_wait`.
         """
@@ -224,7 +235,7 @@ class CudaLoader:
         rows = inputs.as_tensor(rows)
         follows = rows.is_cuda and rows.device == self._device
         if follows:
-            rows.record_stream(self._stream)  # the caller's object may free the rows before the copy ends
+            rows.record_stream(self._stream)  # the caller's object could free its rows before the copy ends
         for target, some in out.within(here) if isinstance(out, Locked) else [(out[here], slice(None))]:
             target.copy_(rows[some], non_blocking=follows)
 
@@ -234,7 +245,7 @@ class CudaLoader:
             self._stream.synchronize()
 
     def _check(self, rows: Any, parts: list[slice]) -> None:
-        """Refuse values that the metric does not accept; `parts` are the ranges of the source that `rows` contains."""
+        """Raise ValueError for invalid values in `rows`; `parts` are the ranges of the source that `rows` contains."""
         nonnegative = get_metric(self._metric).nonnegative
         low, high = (float(bound) for bound in torch.aminmax(rows))
         if not (math.isfinite(low) and math.isfinite(high)) or (nonnegative and low < 0):
@@ -242,7 +253,7 @@ class CudaLoader:
                 inputs.check_values(rows[here], self._source.name, first=part.start, nonnegative=nonnegative)
 
     def _whole(self, out: Any) -> Any:
-        """Wait for the copies into `out`, and reserve its memory for the default stream too; return `out`."""
+        """Wait for the copies into `out`, reserve its memory for the default stream too, and return `out`."""
         self._wait()
         if self._stream is not None:
             out.record_stream(torch.cuda.default_stream(self._device))
@@ -254,7 +265,7 @@ def _rows_of(parts: list[slice]) -> int:
 
 
 def _placed(parts: list[slice]) -> Iterator[tuple[slice, slice]]:
-    """Yield each range of the source, with the positions that its rows have when all ranges are concatenated."""
+    """Yield each range of the source with the slice of positions that it occupies once all ranges are concatenated."""
     at = 0
     for part in parts:
         yield part, slice(at, at := at + part.stop - part.start)

@@ -81,11 +81,11 @@ class ShardPlan:
 
     @property
     def by_parts(self) -> bool:
-        """Whether the rows of the result are merged from the lists of several shards, one segment after another."""
+        """Whether a row of the result is merged from the lists of several shards, one segment of rows after another."""
         return self.route == "clusters" and self.shards > 1
 
     def segments(self, n: int) -> list[range]:
-        """Return, for each segment of a result of n rows, the range of its block numbers.
+        """Return the segments of a result of n rows, each as a range of block numbers.
 
         >>> facts = dict.fromkeys(("clusters", "staged_bytes", "engine_bytes", "host_bytes", "device_bytes"), 0)
         >>> plan = ShardPlan(route="clusters", rows=9, shards=3, block=4, disk_bytes=0, seconds=0.0, segment=2, **facts)

@@ -35,8 +35,8 @@ def nearest_of_all(
 ) -> Neighbors:
     """Find the k nearest neighbours of some rows among the rows [begin, end) of the source, which are read once.
 
-    `rows` has the row numbers of the queries; `asked` has the queries themselves on the device of the worker, if they
-    were read before. `slab` is the number of rows that are read and searched in one step.
+    `rows` has the row numbers of the queries. If the queries are already on the worker's device, they are passed as
+    `asked`. `slab` is the number of rows that are read and searched in one step.
     """
     job = worker.job
     last = job.source.n if end is None else end
@@ -57,7 +57,7 @@ _SAMPLE = "sample"
 def measured_rows(job: Job) -> npt.NDArray[np.int64]:
     """Draw the rows for measuring the recall of the graph and of each merge of two slabs."""
     count = _sampled(job)
-    if job.plan.route == "ggm":  # on average, a sampled row has k / shards neighbours in each slab
+    if job.plan.route == "ggm":  # on average, k / shards of a sampled row's neighbours are in each slab
         count = max(count, min(tuning.MOST_SAMPLED, tuning.KNOWN_OF_A_PAIR * job.plan.shards**2 // (2 * job.k)))
     return _rows_for(job, Purpose.SHARDS_MEASURED, count)
 
@@ -77,13 +77,16 @@ def _rows_for(job: Job, purpose: Purpose, count: int) -> npt.NDArray[np.int64]:
 
 
 def _known_rows(job: Job) -> npt.NDArray[np.int64]:
-    """Return the row numbers of all samples; their true neighbours are searched together."""
+    """Return the row numbers of all samples together, since one search finds the true neighbours of all."""
     chooses = job.plan.route == "clusters" and job.plan.shards > 1
     return np.union1d(measured_rows(job), overlap_rows(job)) if chooses else measured_rows(job)
 
 
 def _compute_sample(worker: Worker, args: Any, data: Any) -> npt.NDArray[np.uint8]:
-    """Return the rows of all samples as bytes, to be stored: a caller's object may compute all rows to return some."""
+    """Return the rows of all samples as bytes for a file; reading them again could be slow.
+
+    An object of the caller may compute all rows to return a few.
+    """
     job = worker.job
     rows, read = _known_rows(job), []
     for part in cut(len(rows), job.plan.rows):
@@ -96,7 +99,7 @@ def _write_sample(worker: Worker, args: Any, rows: npt.NDArray[np.uint8]) -> Don
 
 
 def _sample_rows(worker: Worker, part: slice) -> Any:
-    """Return a range of the sampled rows on the worker's device; the task "sample" has stored them."""
+    """Return a range of the sampled rows, which the task "sample" has stored, on the worker's device."""
     source, files = worker.job.source, worker.job.files
     return worker.place.there(np.array(files.load(_SAMPLE, _SAMPLE)[part]).view(inputs.dtype_of(source.dtype)))
 
@@ -122,7 +125,7 @@ def _write_truth(worker: Worker, args: tuple[int, int, int], found: Neighbors) -
 def truth_of(
     worker: Worker, sample: Callable[[Job], npt.NDArray[np.int64]] = measured_rows
 ) -> tuple[npt.NDArray[np.int64], Neighbors]:
-    """Return the rows of a sample and their true neighbours, merged from the results for every range of rows."""
+    """Return the sampled rows and their true neighbours, which are merged from the results of all ranges of rows."""
     job = worker.job
     known, rows = _known_rows(job), sample(job)
     truth, everyone = empty_lists(worker, len(known)), np.arange(len(known))

@@ -16,6 +16,7 @@ from tonari import inputs, io
 from tonari.core.process.workers import Workers
 from tonari.core.rows.slices import cut
 from tonari.io.points import dtype_without_rows
+from tonari.metrics.changes.change import Change
 from tonari.shards import tuning
 
 _DIGESTED_RANGES, _DIGESTED_ROWS = 32, 32
@@ -27,8 +28,8 @@ class Source(ABC):
     n: int
     d: int
     dtype: str
-    name: str = "points"  # name of the argument in error messages
-    most_rows = 1 << 62  # largest number of rows that may be read at once; a plan lowers it
+    name: str = "points"  # name of the points in error messages: an argument of the caller
+    most_rows = 1 << 62  # maximum number of rows that may be read in one call; a plan may lower it
 
     @property
     def row_bytes(self) -> int:
@@ -46,7 +47,7 @@ class Source(ABC):
         return self
 
     def pieces(self, begin: int, end: int) -> Iterator[slice]:
-        """Yield the ranges in which rows [begin, end) are read to be copied: here, one."""
+        """Yield ranges that together are the rows [begin, end), for a caller that copies them one after another."""
         yield slice(begin, end)
 
     @abstractmethod
@@ -63,7 +64,7 @@ class Source(ABC):
 
     @abstractmethod
     def check_unchanged(self) -> None:
-        """Raise an error if the points are known to have changed or to be gone."""
+        """Raise an error if the points have evidently changed since they were opened, or no longer exist."""
 
     def digest(self) -> str:
         """Return a digest of a few ranges of rows, for :meth:`facts`.
@@ -139,13 +140,13 @@ class FileSource(Source):
             yield slice(low - begin, high - begin), rows[low - first : high - first]
 
     def parts_at(self, ids: npt.NDArray[np.int64]) -> Iterator[tuple[slice, Any, npt.NDArray[np.int64]]]:
-        """Yield, for each file with some of the rows `ids`: positions in `ids`, the file's array, and rows in it."""
+        """Yield the files with some of the rows `ids`: positions in `ids`, the file's array, and rows of that array."""
         for first, rows in self._within(int(ids[0]), int(ids[-1]) + 1) if len(ids) else ():
             low, high = np.searchsorted(ids, [first, first + len(rows)]).tolist()
             yield slice(low, high), rows, ids[low:high] - first
 
     def _within(self, begin: int, end: int) -> Iterator[tuple[int, Any]]:
-        """Yield the files that contain some of the rows, each with the row number at which it begins."""
+        """Yield each file that contains some of the rows, with the row number of the file's first row."""
         for last, part in zip(self._ends, self._parts, strict=True):
             first = int(last) - len(part)
             if first < end and begin < last:
@@ -256,3 +257,69 @@ def as_source(given: Any, name: str = "source") -> Source:
         f"{name}: expected a path, a list of paths, an array, or an object with shape and rows(begin, end), got "
         f"{type(given).__name__}"
     )
+
+
+class ChangedSource(Source):
+    """The rows of another source, transformed by a change for its base metric: float64 rows in host memory.
+
+    Parameters
+    ----------
+    origin : Source
+    change : Change
+
+    Raises
+    ------
+    TypeError, ValueError
+        The change does not support the first row, or rows of this width.
+    """
+
+    def __init__(self, origin: Source, change: Change) -> None:
+        self._origin, self.change, self.name = origin, change, origin.name
+        self.n, self.dtype = origin.n, "float64"
+        self.d = int(self._changed(origin.rows(0, 1), 0, None).shape[1])
+
+    @property
+    def origin(self) -> Source:
+        return self._origin
+
+    @property
+    def row_bytes(self) -> int:
+        """Total bytes of a transformed row and its original row.
+
+        The original row counts as 0 bytes in mapped files, which are read in small pieces.
+        """
+        return super().row_bytes + (0 if isinstance(self._origin, FileSource) else self._origin.row_bytes)
+
+    def pieces(self, begin: int, end: int) -> Iterator[slice]:
+        """Split the rows [begin, end) into short slices.
+
+        A caller that copies the rows slice by slice needs little memory in addition to its copy.
+        """
+        step = max(1, tuning.CHANGED_BYTES // (8 * (self.d + self._origin.d)))
+        for part in cut(end - begin, step):
+            yield slice(begin + part.start, begin + part.stop)
+
+    def rows(self, begin: int, end: int) -> npt.NDArray[np.float64]:
+        out = np.empty((end - begin, self.d))
+        for part in self.pieces(begin, end):
+            some = self._origin.rows(part.start, part.stop)
+            out[part.start - begin : part.stop - begin] = self._changed(some, part.start, None)
+        return out
+
+    def take(self, ids: npt.NDArray[np.int64], threads: int) -> npt.NDArray[np.float64]:
+        out = np.empty((len(ids), self.d))
+        mapped = isinstance(self._origin, FileSource)
+        for part in cut(len(ids), tuning.TAKEN_AT_ONCE if mapped else max(1, len(ids))):
+            out[part] = self._changed(self._origin.take(ids[part], threads), None, threads)
+        return out
+
+    def facts(self) -> dict[str, Any]:
+        return self._origin.facts() | {"dtype": self.dtype}
+
+    def check_unchanged(self) -> None:
+        self._origin.check_unchanged()
+
+    def _changed(self, rows: Any, begin: int | None, threads: int | None) -> Any:
+        """Transform rows; error messages give row numbers of the source, whose row `begin` is the first of these."""
+        name = self.name if not begin else f"{self.name}[{begin}:{begin + len(rows)}]"
+        return self.change.rows(inputs.to_host(rows), name, threads)

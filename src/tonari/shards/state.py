@@ -100,7 +100,7 @@ def _progress(folder: Path, manifest: Manifest) -> dict[str, Any]:
             tasks = next(stages).tasks
         except StopIteration:
             break
-        except FileNotFoundError:  # further tasks depend on the result of a task that is not done
+        except FileNotFoundError:  # which tasks follow depends on the result of a task that is not done
             all_known = False
             break
         known |= {task.name for task in tasks}

@@ -5,8 +5,8 @@
     write     parts and rows of the result from all pieces, each as soon as it is computed, and then the record that the
               task is done
 
-A task is described by a few numbers, so points are never sent through an executor. It may be repeated at any time, and
-writes the same files.
+The description of a task is a few numbers, so points are never sent through an executor. It may be repeated at any
+time, and writes the same files.
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ from tonari.graph.files.directory import GRAPH, Manifest, value_dtype
 from tonari.methods.answer import checked
 from tonari.methods.call import Call
 from tonari.methods.registry import method_for, search_method
-from tonari.methods.rows.place import Place
-from tonari.methods.rows.where import place_for
+from tonari.methods.rows.place import Place, place_for
 from tonari.metrics import Metric, get_metric
 from tonari.metrics.changes.change import Change
 from tonari.shards.directory.done import Done
@@ -186,7 +185,7 @@ class Job:
         return self.recall
 
     def check_unchanged(self) -> None:
-        """Raise an error if the points or the queries are known to have changed or to be gone."""
+        """Raise an error if the points or the queries have evidently changed since they were opened, or are gone."""
         self.source.check_unchanged()
         if self.queries is not None:
             self.queries.check_unchanged()
@@ -231,8 +230,9 @@ class Worker:
         self.threads = job.threads or max(1, default_threads() // workers)
         self._loaders: list[Loader] = []
         self._has_read = False
-        self.records: dict[str, Record] = {}  # by name, of tasks that are not yet done
-        # On the CPU without a budget, each search chooses its own memory. `engine_bytes` excludes rows and lists.
+        self.records: dict[str, Record] = {}  # the tasks that are not yet done, by name
+        # Without a budget, each search on the CPU chooses its own memory. `engine_bytes` does not include rows and
+        # lists.
         self.memory = None if job.memory is None and device == "cpu" else job.plan.engine_bytes
         self.call = Call(
             metric=job.record, place=self.place, threads=job.threads, memory=self.memory, progress=progress
@@ -249,15 +249,15 @@ class Worker:
         return self.load if self.job.queries is None else self._loader(self.job.queries)
 
     def rows_at(self, ids: npt.NDArray[np.int64]) -> Arriving:
-        """Start reading the rows with these ascending row numbers; they arrive when their task is computed."""
+        """Start to read the rows whose ascending row numbers are `ids`; they arrive when their task is computed."""
         return self.load.at_later(ids) if self._stages() else Arrived(self.load.at(ids))
 
     def rows_of(self, parts: list[slice]) -> Arriving:
-        """Start reading several ranges of rows; they arrive when their task is computed."""
+        """Start to read several ranges of rows; they arrive when their task is computed."""
         return self.load.ranges_later(parts) if self._stages() else Arrived(self.load.ranges(parts))
 
     def _stages(self) -> bool:
-        """Return whether rows wait in page-locked memory, as planned; the first rows go directly to the device."""
+        """Return whether to read rows into page-locked memory: if the plan provides it, for all but the first rows."""
         first, self._has_read = not self._has_read, True
         return self.job.plan.staged_bytes > 0 and not first
 
@@ -274,7 +274,7 @@ class Worker:
             loader.close()
 
     def compute(self, step: Step, task: Task, piece: Any) -> Any:
-        """Compute a piece of a task, and record it."""
+        """Compute a piece of a task, and record the computation."""
         with recording(task.kind, 0) as record:
             made = step.compute(self, task.args, piece)
         self.records.setdefault(task.name, Record(task.kind, 0)).add(record)
@@ -285,7 +285,7 @@ class Worker:
         self.job.files.finish(task.name, replace(done, record=self.records.pop(task.name, None)))
 
     def nearest(self, queries: Any, points: Any, k: int, *, self_join: bool = False) -> Neighbors:
-        """Find the k nearest points of every query exactly; in a self-join, no row is its own neighbour."""
+        """Find the k exact nearest points of every query; in a self-join, no row is its own neighbour."""
         method = search_method("exact", self.place.device)
         plan = method.plan(self.call.problem(points, queries, k, self_join=self_join))
         _begun(plan, len(queries))
@@ -310,7 +310,7 @@ class Worker:
         named: dict[str, Any] = _rounds_of(self.device) if update is None else {"update": update}
         try:
             plan = descent.plan(problem, recall=recall, seed=seed, **named)
-        except BudgetExceeded:  # the shard has more rows than the sample predicted
+        except BudgetExceeded:  # the shard has more rows than its estimate from the sample
             plan = None
         if plan is None:
             why = "NN-Descent has no memory for this many rows"
@@ -327,7 +327,7 @@ class Worker:
 
 
 def _begun(plan: Plan, rows: int, reason: str = "") -> None:
-    """Record the plan of a search or a graph that the current task is about to compute, and its number of rows."""
+    """Record that the current task begins a search or a graph: its plan, and its number of rows."""
     record = current.get()
     if record is not None:
         record.rows += rows
@@ -335,5 +335,5 @@ def _begun(plan: Plan, rows: int, reason: str = "") -> None:
 
 
 def _rounds_of(device: str) -> dict[str, int]:
-    """Return overrides for the plan of a shard's graph: on the CPU, its second round is a light one."""
+    """Return plan settings for a shard's graph: on the CPU, its second round of NN-Descent is a light one."""
     return {"light_rounds": 2} if device == "cpu" else {}

@@ -23,9 +23,9 @@ import numpy.typing as npt
 
 from tonari.core.rows.slices import cut
 from tonari.spanning import tuning
-from tonari.spanning.pool import Ids
+from tonari.spanning.boruvka import Ids
 
-_VALUE_BYTES = 32  # peak memory per coordinate in a block of rows, in bytes, including temporary values
+_VALUE_BYTES = 32  # peak memory of a block of rows, in bytes per coordinate, including temporary values
 _LESS = 1 - 1e-6
 _LEAST = 1e-300
 
@@ -71,7 +71,7 @@ class Projections:
                 own = np.flatnonzero(clumps == clump)
                 found[own] = self._gaps(own, int(clump), inside)
             found = (found[labels == component] - self._slack) * _LESS
-            found = np.where(found > 0, found, 0.0)  # NaN, after an overflow of float64, becomes 0: no bound
+            found = np.where(found > 0, found, 0.0)  # NaN, the result of an overflow, becomes 0, which bounds nothing
             return found**2 * _LESS if self.squared else found
 
     def _measure(self, labels: Ids) -> None:
@@ -88,7 +88,10 @@ class Projections:
         self._clumps = labels
 
     def _gaps(self, own: Ids, clump: int, inside: npt.NDArray[np.bool_]) -> Float64:
-        """Return each point's least distance to the clumps outside, along the lines between the clumps' centres."""
+        """Return each point's smallest gap to the clumps outside of its component.
+
+        Gaps are measured along the lines between the clumps' centres.
+        """
         clumps = self._clumps
         assert clumps is not None
         lines = self._centres - self._centres[clump]

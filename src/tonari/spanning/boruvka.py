@@ -1,7 +1,9 @@
 """Boruvka's rounds over lists of neighbours: every component takes its lightest edge, until a single component remains.
 
-The weight of an edge is w_ij = max(core_i, core_j, d_ij), and edges have a total order (pool.py). The first edge E_C of
-a component C in this order belongs to the unique minimum spanning tree, so a component takes it once it is known.
+The weight of an edge is w_ij = max(core_i, core_j, d_ij), and edges have a total order, by (weight, smaller end, larger
+end), so the minimum spanning tree is unique. Both ends are stored as one number, a "pair": smaller * n + larger. The
+first edge E_C of a component C in this order belongs to the unique minimum spanning tree, so a component takes it once
+it is known.
 
 Each point i has a list of its nearest points outside of its component, in the order of (distance, number) of every
 search. Its last entry has distance r_i and number l_i, and the core distance of i is at most r_i. So an unlisted j
@@ -28,7 +30,7 @@ that stay valid in later rounds).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,13 +38,84 @@ import numpy.typing as npt
 from tonari.core.process.progress import Counter
 from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.spanning import tuning
-from tonari.spanning.pool import NO_PAIR, Ids, Lightest, Pool, pairs_of
+
+NO_PAIR = np.iinfo(np.int64).max  # value for a missing edge, which sorts after all pairs
+
+Ids = npt.NDArray[Any]
+
+
+class Lightest(NamedTuple):
+    """For each component, the first known edge that leaves it, in the order of edges.
+
+    Attributes
+    ----------
+    weights : float array of shape (components,)
+        inf if no edge is known.
+    pairs : int64 array of shape (components,)
+        NO_PAIR if no edge is known.
+    """
+
+    weights: npt.NDArray[Any]
+    pairs: Ids
+
+
+class Pool:
+    """Edges from points to listed points outside of the points' components.
+
+    Parameters
+    ----------
+    n : int
+        Number of points.
+    sources, targets : integer arrays of shape (edges,)
+    weights : float array of shape (edges,)
+    """
+
+    def __init__(self, n: int, sources: Ids, targets: Ids, weights: npt.NDArray[Any]) -> None:
+        self.n, self.sources, self.targets, self.weights = n, sources, targets, weights
+
+    def add(self, sources: Ids, targets: Ids, weights: npt.NDArray[Any]) -> None:
+        """Add edges to the pool."""
+        self.sources = np.concatenate([self.sources, sources.astype(self.sources.dtype)])
+        self.targets = np.concatenate([self.targets, targets.astype(self.targets.dtype)])
+        self.weights = np.concatenate([self.weights, weights])
+
+    def keep_leaving(self, labels: Ids) -> None:
+        """Drop the edges within a component."""
+        leaving = labels[self.sources] != labels[self.targets]
+        self.sources, self.targets, self.weights = self.sources[leaving], self.targets[leaving], self.weights[leaving]
+
+    def listed(self) -> Ids:
+        """Return the count of edges that start at each point: shape (n,)."""
+        return np.bincount(self.sources, minlength=self.n)
+
+    def lightest(self, labels: Ids, count: int) -> Lightest:
+        """Return, for each of `count` components, the first known edge that leaves it."""
+        ends = labels[self.sources], labels[self.targets]
+        weights = np.full(count, np.inf, self.weights.dtype)
+        for end in ends:
+            np.minimum.at(weights, end, self.weights)
+        pairs = np.full(count, NO_PAIR)
+        for end in ends:
+            tied = np.flatnonzero(self.weights == weights[end])
+            np.minimum.at(pairs, end[tied], pairs_of(self.sources[tied], self.targets[tied], self.n))
+        return Lightest(weights, pairs)
+
+
+def pairs_of(left: Ids, right: Ids, n: int) -> npt.NDArray[np.int64]:
+    """Return one number per edge that identifies its two ends: smaller end * n + larger end.
+
+    >>> pairs_of(np.array([3, 0]), np.array([1, 2]), 10)
+    array([13,  2])
+    """
+    pairs: npt.NDArray[np.int64] = np.minimum(left, right).astype(np.int64) * n + np.maximum(left, right)
+    return pairs
+
 
 Search = Callable[[Ids, int, Ids], Neighbors]
 Bounds = Callable[[Ids, int], npt.NDArray[np.float64]]
 
-_SIZES = 4 ** np.arange(32)  # numbers of neighbours that a search may ask for
-_ENTRY_BYTES = 64  # peak memory per list entry, in bytes, while it is found, weighted and added to the pool
+_SIZES = 4 ** np.arange(32)  # numbers of neighbours for which a search may ask
+_ENTRY_BYTES = 64  # peak memory in bytes per list entry, while the entry is found, weighted and added to the pool
 
 
 class Forest:
@@ -99,7 +172,8 @@ class Forest:
         Return the lightest known edge of each component, and a mask of the components for which it is final.
         """
         sizes = np.bincount(self.labels)
-        limits = np.zeros(self.count, np.int64)  # for each component, the most points that may search in one step
+        # for each component, the maximum number of points that may search in one step
+        limits = np.zeros(self.count, np.int64)
         while True:
             lightest = self.pool.lightest(self.labels, self.count)
             asking = self._asking(lightest)
@@ -121,13 +195,13 @@ class Forest:
         """Raise the bounds of a component's points to lower bounds of their distances to all other components."""
         assert self.least is not None
         rows = np.flatnonzero(self.labels == component)
-        with np.errstate(over="ignore"):  # a bound may overflow only if distances do
+        with np.errstate(over="ignore"):  # a bound may overflow only if a distance does
             least = self.least(self.labels, component).astype(self.bounds.dtype)
         higher = least > self.bounds[rows]
         self.bounds[rows[higher]], self.bound_pairs[rows[higher]] = least[higher], -1
 
     def _nearest(self, asking: Ids, limits: Ids) -> Ids:
-        """Return the points in `asking` with the smallest bounds, at most `limits[component]` of each component."""
+        """Return the points in `asking` with the smallest bounds, at most `limits[c]` for each component c."""
         order = asking[np.lexsort((self.bounds[asking], self.labels[asking]))]
         labels = self.labels[order]
         places = np.arange(len(order)) - np.searchsorted(labels, labels)
@@ -140,9 +214,10 @@ class Forest:
         return np.flatnonzero((self.bounds < weights) | earlier)
 
     def _ask(self, rows: Ids, others: Ids) -> None:
-        """Search for longer lists of the nearest points outside of the components of `rows`, and add the edges.
+        """Search for longer lists of the points `rows`, and add the edges to the pool.
 
-        `others` is, for each row, the count of points outside of its component.
+        The lists contain the nearest points outside of the point's component. `others` is, for each row, the count of
+        points outside of its component.
         """
         listed = self.pool.listed()[rows]
         wanted = np.searchsorted(_SIZES, listed, "right")
@@ -171,7 +246,8 @@ class Forest:
         left, right = self.labels[pairs // self.n], self.labels[pairs % self.n]
         parents = np.arange(self.count)
         parents[components] = np.where(left == components, right, left)
-        # From child to parent, edges never get heavier, so the only cycles are two components that take the same edge.
+        # From child to parent, edges never get heavier. So the only cycles are two components that choose the same
+        # edge.
         mutual = (parents[parents] == np.arange(self.count)) & (parents > np.arange(self.count))
         parents[mutual] = np.flatnonzero(mutual)
         while (parents[parents] != parents).any():

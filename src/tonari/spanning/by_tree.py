@@ -26,9 +26,9 @@ from tonari.core.rows.slices import cut
 from tonari.kdtree.cpu.tree import Tree
 from tonari.kdtree.plan import TreePlan
 from tonari.spanning import tuning
-from tonari.spanning.pool import Lightest
+from tonari.spanning.boruvka import Lightest
 
-MOST_POINTS = np.iinfo(np.int32).max  # native code numbers components in int32
+MOST_POINTS = np.iinfo(np.int32).max  # the ids of components are int32 in native code
 
 
 def spanning_edges_by_tree(

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.metrics.reference import brute
-from tonari.spanning.pool import Lightest, pairs_of
+from tonari.spanning.boruvka import Lightest, pairs_of
 from tonari.spanning.tree import SpanningTree, tree_of
 
 
@@ -40,10 +40,14 @@ def spanning_tree(points: Any, min_samples: int, metric: str = "euclidean") -> S
 
 
 def spanning_tree_of(weights: npt.NDArray[Any]) -> SpanningTree:
-    """Find the minimum spanning tree of a complete graph from its weights: shape (n, n), with inf on the diagonal."""
+    """Find the minimum spanning tree of a complete graph.
+
+    Its weights have shape (n, n), with inf on the diagonal.
+    """
     n = len(weights)
     inside = np.zeros(n, bool)
-    best = weights[0].copy()  # for each point outside of the tree, the weight of its lightest edge into the tree
+    # for each point that is not in the tree yet, the weight of its lightest edge to a point in the tree
+    best = weights[0].copy()
     pairs = pairs_of(np.zeros(n, np.int64), np.arange(n), n)
     inside[0] = True
     edges = []

@@ -1,17 +1,109 @@
-"""`tonari.SpanningTree`, the result of `tonari.mutual_reachability_tree`."""
+"""`tonari.SpanningTree`, the result of `tonari.mutual_reachability_tree`, with single linkage and HDBSCAN's clusters.
+
+fast_hdbscan condenses the tree and selects the clusters. It is the only library that has a public function for this
+step: ``clusters_from_spanning_tree``, which takes edges and their weights in float64.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any
+from numbers import Real
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from tonari import inputs
 from tonari.core.results.neighbors import index_dtype
-from tonari.spanning.clusters import Clusters, Selection, clusters_of
-from tonari.spanning.linkage import linkage_of
-from tonari.spanning.pool import Lightest
+from tonari.spanning.boruvka import Lightest
+
+
+def linkage_of(edges: npt.NDArray[Any], weights: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Return SciPy's linkage matrix for edges in ascending order of weight.
+
+    See :meth:`tonari.SpanningTree.to_linkage`.
+    """
+    joins = len(edges)
+    n = joins + 1
+    above = list(range(n + joins))  # for each cluster, a larger one that contains it, or itself
+    sizes = [1] * n + [0] * joins
+    merges = []
+
+    def top(cluster: int) -> int:
+        while above[cluster] != cluster:
+            above[cluster] = above[above[cluster]]
+            cluster = above[cluster]
+        return cluster
+
+    for new, (left, right) in enumerate(edges.tolist(), start=n):
+        low, high = sorted((top(left), top(right)))
+        above[low] = above[high] = new
+        sizes[new] = sizes[low] + sizes[high]
+        merges.append((low, high, sizes[new]))
+    matrix = np.empty((joins, 4))
+    matrix[:, 2] = weights
+    matrix[:, [0, 1, 3]] = np.array(merges, np.float64).reshape(joins, 3)
+    return matrix
+
+
+_METHODS = ("eom", "leaf")
+
+
+class Clusters(NamedTuple):
+    """The clusters of n points, as :meth:`tonari.SpanningTree.clusters` returns them.
+
+    Attributes
+    ----------
+    labels : int64 array of shape (n,)
+        The cluster of each point, from 0; -1 for noise.
+    probabilities : float64 array of shape (n,)
+        The strength with which each point belongs to its cluster, from 0 to 1; 0 for noise.
+    """
+
+    labels: npt.NDArray[np.int64]
+    probabilities: npt.NDArray[np.float64]
+
+
+class Selection(NamedTuple):
+    """The arguments of :meth:`tonari.SpanningTree.clusters`, which determine how clusters are selected."""
+
+    min_cluster_size: Any
+    cluster_selection_method: Any
+    cluster_selection_epsilon: Any
+    max_cluster_size: Any
+    allow_single_cluster: Any
+
+    def checked(self) -> dict[str, Any]:
+        """Check the arguments, and return them under the names of fast_hdbscan."""
+        size = inputs.check_count(self.min_cluster_size, "min_cluster_size", least=2)
+        method, epsilon, most = self.cluster_selection_method, self.cluster_selection_epsilon, self.max_cluster_size
+        if method not in _METHODS:
+            raise ValueError(f"cluster_selection_method={method!r}: expected 'eom' or 'leaf'")
+        number = isinstance(epsilon, Real) and not isinstance(epsilon, bool)
+        if not number or not math.isfinite(epsilon) or epsilon < 0:
+            raise ValueError(f"cluster_selection_epsilon={epsilon!r}: expected a distance of at least 0")
+        return {
+            "min_cluster_size": size,
+            "cluster_selection_method": method,
+            "cluster_selection_epsilon": float(epsilon),
+            "max_cluster_size": math.inf if most is None else inputs.check_count(most, "max_cluster_size"),
+            "allow_single_cluster": inputs.check_flag(self.allow_single_cluster, "allow_single_cluster"),
+        }
+
+
+def clusters_of(edges: npt.NDArray[Any], weights: npt.NDArray[Any], selection: Selection) -> Clusters:
+    """Find the clusters of a spanning tree; see :meth:`tonari.SpanningTree.clusters`."""
+    options, n = selection.checked(), len(weights) + 1
+    try:
+        from fast_hdbscan.hdbscan import clusters_from_spanning_tree
+    except ImportError as error:
+        raise ImportError("clusters needs fast_hdbscan: pip install 'tonari[hdbscan]'") from error
+    if n < options["min_cluster_size"]:
+        return Clusters(np.full(n, -1), np.zeros(n))
+    tree = np.column_stack([edges, weights]).astype(np.float64)
+    labels, strengths, *_ = clusters_from_spanning_tree(tree, **options)
+    return Clusters(np.asarray(labels, np.int64), np.asarray(strengths, np.float64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,12 +207,12 @@ class SpanningTree:
 
 
 def tree_of(found: Lightest, n: int) -> SpanningTree:
-    """Return the tree of n points from its edges and weights, which must be in order."""
+    """Return the tree of n points from its edges and their weights, both in the order of :class:`SpanningTree`."""
     edges = np.stack([found.pairs // n, found.pairs % n], axis=1)
     return SpanningTree(edges.astype(index_dtype(n)), found.weights)
 
 
 def with_weights(tree: SpanningTree, weights: npt.NDArray[Any]) -> SpanningTree:
-    """Return the tree with other weights, which must have the same order except for additional ties."""
+    """Return the tree with other weights, which must order the edges alike, except for additional ties."""
     order = np.lexsort((tree.edges[:, 1], tree.edges[:, 0], weights))
     return SpanningTree(tree.edges[order], weights[order])

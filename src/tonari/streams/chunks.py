@@ -18,7 +18,7 @@ from tonari.io.points import dtype_without_rows, no_rows
 from tonari.streams import tuning
 from tonari.streams.pipeline import Pipeline
 
-LEAST_ROWS = 256  # fewest rows per chunk: as many as a block of queries in a kernel
+LEAST_ROWS = 256  # minimum number of rows per chunk: one block of queries in a kernel
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Chunk:
     Attributes
     ----------
     number : int
-        The number of the chunk in the stream, from 0 on.
+        The position of the chunk in the stream, counted from 0.
     first : int
         The row of the stream at which the chunk begins.
     rows : array of shape (m, d)
@@ -47,7 +47,7 @@ class Chunk:
 
     @property
     def last(self) -> int:
-        """The row of the stream after the last row of this chunk."""
+        """The row number in the stream that follows the last row of this chunk."""
         return self.first + len(self.rows)
 
     @property
@@ -97,7 +97,7 @@ class Source:
         for name, value, least in (("rows", rows, 0), ("chunk_rows", chunk_rows, 1)):
             if value is not None:
                 check_whole(name, value, least=least)
-        self._without_rows: Path | None = None  # path of a file that has no rows, and no number of columns
+        self._without_rows: Path | None = None  # path of a file without rows and without a number of columns
         if isinstance(queries, str | os.PathLike):
             path = Path(queries)
             if dtype_without_rows(path) is None:
@@ -130,11 +130,11 @@ class Source:
         return int(self.array.shape[1]) * inputs.dtype_of(inputs.name_of_dtype(self.array)).itemsize
 
     def chunks(self, width: int, pace: Pace, pipeline: Pipeline, *, first: int = 0) -> Iterator[Chunk]:
-        """Yield chunks of `width` columns: from row `first` of an array on, or from the beginning of an iterable."""
+        """Yield chunks of `width` columns: from row `first` of an array on, or the whole of an iterable."""
         arrays = self._given if self._without_rows is None else [no_rows(self._without_rows, width)]
         parts = self._cut(pace, first) if self.array is not None else iter(arrays)
-        # An array in memory is searched in place. A memory map is copied so that it is read here, while another chunk
-        # is searched. The arrays of an iterable are copied because it may reuse its buffer.
+        # An array in memory is searched in place. A memory map is copied here, so that it is read while another chunk
+        # is searched. The arrays of an iterable are copied, because the iterable may reuse its buffer.
         copies = self.array is None or isinstance(self.array, np.memmap)
         at = first
         for number in itertools.count():
@@ -146,11 +146,11 @@ class Source:
             chunk = _checked(part, number, at, width, copies=copies)
             at = chunk.last
             yield chunk
-            del part, chunk  # or a chunk would stay in memory until the next one arrives
+            del part, chunk  # drops the reference: otherwise the chunk would stay in memory until the next one arrives
 
     def _cut(self, pace: Pace, first: int) -> Iterator[Any]:
         if not len(self.array):
-            yield self.array  # one chunk without rows: its width is checked, and its answer is empty
+            yield self.array  # A single chunk without rows, so that its width is checked; the answer to it is empty.
         while first < len(self.array):
             part = self.array[first : first + pace.rows]
             first += len(part)
@@ -158,7 +158,7 @@ class Source:
 
 
 def _checked(part: Any, number: int, first: int, width: int, *, copies: bool) -> Chunk:
-    """Check a part of the stream and return it as a chunk; error messages contain the chunk's name."""
+    """Check a part of the stream, and return it as a chunk; error messages contain the name of the chunk."""
     name = f"queries, chunk {number} (from row {first} on)"
     side = inputs.side_of(part, name)
     shape = tuple(getattr(part, "shape", ()))
@@ -166,7 +166,7 @@ def _checked(part: Any, number: int, first: int, width: int, *, copies: bool) ->
         # The search itself packs rows of bits.
         return Chunk(number, first, part.copy() if copies and isinstance(part, np.ndarray) else part, side)
     if len(shape) == 2 and shape[0] == 0:
-        rows = part  # the width is all that needs a check
+        rows = part  # only the width needs a check
     elif side.place is not None:
         rows = inputs.as_device_rows(part, name)
         rows = rows.clone() if copies else rows

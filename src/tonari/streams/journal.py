@@ -25,7 +25,7 @@ from tonari.io._common import open_regular
 from tonari.io.record import read_record
 
 SAMPLED_ROWS = 1024
-LONGEST = 1 << 20  # largest size of a valid journal in bytes; typical ones have a few hundred
+LONGEST = 1 << 20  # maximum size of a valid journal in bytes; typical journals have a few hundred
 
 
 class Sample:

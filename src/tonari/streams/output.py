@@ -33,7 +33,7 @@ _ANEW = "start over with resume=False (--force)"
 
 
 def kept(out: Path) -> tuple[Path, Journal | None]:
-    """Return the path of the unfinished file of `out`, and its journal; None in place of a journal that is missing."""
+    """Return the path of the unfinished file of `out`, and its journal, or None instead of a missing journal."""
     part = _part_of(out)
     return part, Journal.read(_journal_of(part))
 
@@ -49,7 +49,7 @@ def check_unfinished(out: Path) -> None:
         The name is too long.
     """
     part = _part_of(out)
-    for path in (_journal_of(part), part):  # the longest name first, since a name may be too long
+    for path in (_journal_of(part), part):  # the longest name is tested first, since it may be too long
         try:
             mode = os.lstat(path).st_mode
         except FileNotFoundError:
@@ -119,7 +119,7 @@ class Output:
         self._file = GroundTruthPart(self._part, total, k)
         self.rows = 0
         try:
-            # A run that has renamed its file keeps the file locked until it has removed the journal, too.
+            # A run that has renamed its file keeps the lock of the file until it has also removed the journal.
             if is_locked(self._out):
                 raise being_written(self._part)
             check_absent(self._out, overwrite=overwrite)  # another run may have finished before this run got the lock
@@ -139,7 +139,10 @@ class Output:
             logger.info("%s: resuming at query %d of %d", self._part, self.rows, total)
 
     def _begin(self, search: dict[str, Any], *, resume: bool) -> Journal:
-        """Return the journal of an earlier run of this search, or begin a new file and return its journal."""
+        """Return the journal of an earlier run of this search.
+
+        If there is none, begin a new file and return its journal.
+        """
         if resume and self._file.bytes:
             journal = Journal.read(self._journal)
             if journal is None:
@@ -158,7 +161,8 @@ class Output:
                     raise ValueError(f"{self._part}: {fault}; {_ANEW}")
                 return journal
         journal = Journal(search)
-        journal.write(self._journal)  # before the file: so a file without a journal belongs to another program
+        # written before the file is created, so that a file without a journal belongs to another program
+        journal.write(self._journal)
         self._file.begin()
         return journal
 
@@ -208,7 +212,7 @@ class Output:
                 yield self._write(answer)
                 del answer
         except BaseException:
-            with contextlib.suppress(OSError):  # raise the first error, not this one
+            with contextlib.suppress(OSError):  # an earlier error is raised instead of this one
                 self._sync()
             raise
         self._sync()
@@ -225,7 +229,7 @@ class Output:
     def _sync(self) -> None:
         if self._now.rows > self.rows:
             self._file.sync()
-            self._check_in_place()  # never write a journal next to another program's file
+            self._check_in_place()  # do not write a journal next to a file of another program
             self._now.write(self._journal)
             self.rows = self._now.rows
         self._synced = time.monotonic()
@@ -234,7 +238,7 @@ class Output:
         """Give the complete file its final name, and remove the journal."""
         assert self.rows == self._total, f"{self.rows} rows of {self._total}"
         self._check_in_place()
-        check_absent(self._out, overwrite=self._overwrite)  # the file may have appeared since the start
+        check_absent(self._out, overwrite=self._overwrite)  # another program may have created the file since the start
         os.replace(self._part, self._out)
         self._journal.unlink(missing_ok=True)
 
@@ -246,7 +250,7 @@ class Output:
             )
 
     def _discard(self) -> None:
-        """Remove the file and its journal, in an order that leaves nothing for a later run to resume or refuse."""
+        """Remove the file and its journal, in an order that never leaves a file for a later run to resume or refuse."""
         if self._file.in_place:
             self._file.clear()
             self._journal.unlink(missing_ok=True)

@@ -41,7 +41,7 @@ class Pipeline:
         self._steps: list[PrefetchIterator[Any]] = []
 
     def prefetch(self, items: Iterable[T], name: str, *, foreign: bool = False) -> PrefetchIterator[T]:
-        """Return an iterator over items that a new thread produces: the next item while the last one is in use.
+        """Return an iterator whose items a new thread produces: the next one while the caller uses the last one.
 
         `foreign` is True if code of the library's user produces the items. Such code may hang, and cannot be
         interrupted, so a pipeline that is stopped waits only half a second for its thread.
@@ -102,7 +102,8 @@ class PrefetchIterator(Generic[T]):
                     with changed:
                         self._ready.append(item)
                         changed.notify_all()
-                    del item  # or the item would stay in memory while the next one is produced
+                    # drops the reference: otherwise the item would stay in memory while the next one is produced
+                    del item
         except (StopIteration, Ended):
             pass
         except BaseException as error:
@@ -128,12 +129,13 @@ class PrefetchIterator(Generic[T]):
         error, self._error = self._error, None
         if self._pipeline.stopped and was_stopped_at_exit():
             hold()
-            error = error or Ended("the interpreter exits")  # StopIteration would mean that the stream is complete
+            # if this were a StopIteration, the stream would look complete
+            error = error or Ended("the interpreter exits")
         raise StopIteration if error is None else error
 
 
 def _place_of_caller() -> Callable[[], AbstractContextManager[Any]]:
-    """Return a function that makes contexts in which threads have the caller's current torch device and stream."""
+    """Return a function that makes contexts to give a thread the caller's current torch device and CUDA stream."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_initialized():
         return contextlib.nullcontext

@@ -1,4 +1,4 @@
-"""The plan of a search by the caller's own distances: the numbers of queries and points in a block."""
+"""The plan of a search by the caller's own distances: how many queries and points a block has."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tonari.core.results.neighbors import index_dtype
 from tonari.user_metrics import tuning
 from tonari.user_metrics.values import Values
 
-_COPIES = 6  # memory of a block, with copies and masks, as a multiple of the bytes of its distances
+_COPIES = 6  # memory of a block, including copies and masks, as a multiple of the bytes of its distances
 
 
 @dataclass(frozen=True)

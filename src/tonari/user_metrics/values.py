@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 Function = Callable[[Array, Array], Any]
-# A function that returns whether queries may find points, for int64 arrays of both that are broadcast together.
+# A function of two int64 arrays, of queries and of points, that are broadcast together: it returns which pairs are
+# allowed.
 Allowed = Callable[[npt.NDArray[np.int64], npt.NDArray[np.int64]], npt.NDArray[np.bool_]]
 
 
@@ -58,7 +59,7 @@ class Values(Protocol):
         """Return the distance of query i to each point ``ids[i, j]``, for ids of shape (m, k)."""
 
     def some(self, rows: npt.NDArray[np.int64]) -> Values:
-        """Return the same distances restricted to the queries `rows`."""
+        """Return the distances of the queries `rows` only, with the same interface."""
 
 
 @dataclass(frozen=True)
@@ -201,7 +202,7 @@ def own_values(found: Array, rows: slice, columns: slice) -> Array:
 
 
 def _own(rows: slice, columns: slice) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the index arrays of a block's entries for pairs of a row and itself."""
+    """Return index arrays that select the entries of a block in which a row meets itself."""
     every = np.arange(rows.start, rows.stop)
     return every - rows.start, every - columns.start
 

@@ -19,8 +19,7 @@ from tonari.graph.exports.embeddings.searcher import searcher_of
 from tonari.metrics import METRICS
 from tonari.metrics.changes.change import change_for, change_of, first_outside
 from tonari.metrics.definitions import great_circle, unit_vectors
-from tonari.metrics.radius_reference import brute_within
-from tonari.metrics.reference import brute, pairwise
+from tonari.metrics.reference import brute, brute_within, pairwise
 
 N, K = 60, 7
 WEIGHTS = [2.0, 0.0, 1.0, 1e-12, 1e12]

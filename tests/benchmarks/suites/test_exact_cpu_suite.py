@@ -231,7 +231,7 @@ def test_every_workload_has_bars_and_known_peers() -> None:
 def test_data_are_those_of_the_case(monkeypatch: pytest.MonkeyPatch) -> None:
     for case in CASES:
         small = case.scaled(1e-5)
-        if case.data not in ("sift", "gist"):  # these need photographs
+        if case.data not in ("sift", "gist", "synthesized"):  # these need photographs
             points, queries = exact_cpu.load(a_run(), small)
             assert points.shape == (small.n, small.d)
             if case.graph:

@@ -13,8 +13,7 @@ from tests.helpers.checks import gaussian
 from tests.helpers.gpu_checks import DEVICE
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors
-from tonari.metrics.radius_reference import brute_within
-from tonari.metrics.reference import brute
+from tonari.metrics.reference import brute, brute_within
 
 torch = pytest.importorskip("torch", reason="the benchmarks on GPUs make their data with torch")
 

@@ -19,8 +19,7 @@ from tonari.core.results.radius_neighbors import Within
 from tonari.methods.registry import search_method
 from tonari.metrics import BIT_METRICS
 from tonari.metrics.problem import make_problem
-from tonari.metrics.radius_reference import brute_within
-from tonari.metrics.reference import brute
+from tonari.metrics.reference import brute, brute_within
 
 Array = npt.NDArray[Any]
 KERNELS = [isa for isa in ISAS if isa != "amx"]

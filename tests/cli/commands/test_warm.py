@@ -10,7 +10,7 @@ import pytest
 from tests.helpers import checks
 from tests.helpers.command_line import as_json, refused, run
 from tonari import io
-from tonari.api.planning import warm as warming
+from tonari.api.planning import plan as warming
 
 N, M, D, K = 300, 20, 8, 5
 

@@ -11,6 +11,7 @@ import pytest
 
 from tests.helpers import checks
 from tests.helpers.filter_checks import assert_equal, cut, excluded_of
+from tests.helpers.kernels import WITHOUT_AMX
 from tonari.core import _native
 from tonari.core.problem import Problem
 from tonari.core.results.radius_neighbors import Within
@@ -137,7 +138,7 @@ def test_many_points_within_the_radius(method: str, name: str, m: int, pairs: in
     )
 
 
-@pytest.mark.parametrize("isa", _native.supported_isas())
+@pytest.mark.parametrize("isa", WITHOUT_AMX)
 @pytest.mark.parametrize("n", [1_000, 1_029])
 def test_rules_in_the_order_of_a_tree(n: int, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of masks and lists are copied for queries that meet many points; the last rows of a block are few."""

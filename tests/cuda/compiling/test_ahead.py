@@ -81,7 +81,7 @@ import sys
 from tonari.exact.cuda.attempts.first import DevicePoints
 from tonari.exact.cuda.attempts.rehearse import rehearse_preparation
 from tonari.exact.cuda.routes.codes.search import rehearse_codes, rehearse_coding
-from tonari.kdtree.cuda.rehearse import rehearse_tree
+from tonari.kdtree.cuda.dispatch import rehearse_tree
 from tonari.nn_descent.cuda.rehearse import rehearse_descent
 given = {"devices": ("cuda:0",), "free_bytes": 10**11}
 with rehearsing(card):

@@ -14,7 +14,7 @@ from tonari.cuda import tuning
 if HAS_TORCH:
     import torch
 
-    from tonari.cuda.copying.collect import Collector
+    from tonari.cuda.copying.staging import Collector
 
 pytestmark = [needs_torch]
 DEVICE = "cuda:0" if HAS_CUDA else "cpu"

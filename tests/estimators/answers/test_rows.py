@@ -12,7 +12,7 @@ pytest.importorskip("sklearn", reason="the estimators need scikit-learn")
 
 from tests.helpers import checks
 from tonari.api.index.index import Index
-from tonari.estimators.answers.rows import GivenRows, Rows
+from tonari.estimators.answers.blocks import GivenRows, Rows
 
 POINTS = checks.gaussian(30, 3)
 HOW: dict[str, Any] = {"metric": "euclidean", "threads": 1}

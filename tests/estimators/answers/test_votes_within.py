@@ -9,7 +9,7 @@ pytest.importorskip("sklearn", reason="the estimators need scikit-learn")
 
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.estimators import tuning
-from tonari.estimators.answers.votes_within import means_within, shares_within, weights_within, winners_within
+from tonari.estimators.answers.votes import means_within, shares_within, weights_within, winners_within
 
 
 def _lists(m: int, n: int, seed: int = 0) -> RadiusNeighbors:

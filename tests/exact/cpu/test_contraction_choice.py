@@ -16,7 +16,7 @@ from tonari.core import _native
 from tonari.core.results.neighbors import Neighbors
 from tonari.exact import PreparedPoints, search_prepared, tuning
 from tonari.exact.cpu.rows import contraction
-from tonari.exact.planning.columns import LOOKED
+from tonari.exact.planning.blocks import LOOKED
 from tonari.exact.planning.planner import plan_on_cpu
 from tonari.metrics.problem import make_problem
 from tonari.metrics.reference import brute

@@ -10,8 +10,7 @@ from tests.helpers import plans
 from tests.helpers.checks import assert_same_neighbors, gaussian
 from tonari.core.results.radius_neighbors import Within
 from tonari.exact.cpu.method import ExactOnCpu, plan_for
-from tonari.metrics.radius_reference import brute_within
-from tonari.metrics.reference import brute
+from tonari.metrics.reference import brute, brute_within
 
 METHOD = ExactOnCpu()
 POINTS = gaussian(90, 6)

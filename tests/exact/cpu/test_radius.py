@@ -18,7 +18,7 @@ from tonari.core.trail import recording
 from tonari.exact.cpu.method import ExactOnCpu
 from tonari.metrics import METRICS
 from tonari.metrics.problem import make_problem
-from tonari.metrics.radius_reference import brute_within
+from tonari.metrics.reference import brute_within
 
 METHOD = ExactOnCpu()
 ISAS = _native.supported_isas()

@@ -288,7 +288,9 @@ SELF_JOINS = [
 def test_a_product_of_two_rows_serves_both(metric: str) -> None:
     rows, k = points("mixed")[:1900], 7
     truth_of_all = brute(rows, rows, k, metric, self_ids=np.arange(len(rows)))
-    for isa, choices in itertools.product(tonari.core._native.supported_isas(), SELF_JOINS):
+    isas = tonari.core._native.supported_isas()
+    # Each instruction set has its own kernels; what is done with their products is the same for all.
+    for isa, choices in [*((isas[-1], each) for each in SELF_JOINS), *((isa, SELF_JOINS[2]) for isa in isas[:-1])]:
         plan = tonari.plan(len(rows), len(rows), D, k, metric=metric, self_join=True, isa=isa, **choices)
         graph = tonari.knn_graph(rows, k, metric=metric, plan=plan)
         assert_same_neighbors(Neighbors(graph.distances, graph.indices), truth_of_all, metric=metric)

@@ -14,10 +14,9 @@ from tests.helpers.radius_checks import assert_same_within
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import Within, limits_for
 from tonari.kdtree import tuning
+from tonari.kdtree.cpu.method import quick_count_tree, quick_in_tree, quick_within_tree
 from tonari.kdtree.cpu.prepared import PreparedTree
-from tonari.kdtree.cpu.quick import quick_count_tree, quick_in_tree, quick_within_tree
-from tonari.metrics.radius_reference import brute_within
-from tonari.metrics.reference import brute
+from tonari.metrics.reference import brute, brute_within
 
 
 def prepared(points: Any, queries: Any, k: int, metric: str) -> tuple[PreparedTree, Any]:

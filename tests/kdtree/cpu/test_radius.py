@@ -16,7 +16,7 @@ from tonari.core.results.radius_neighbors import Within
 from tonari.kdtree.cpu.method import TreeOnCpu
 from tonari.kdtree.plan import TREE_METRICS
 from tonari.metrics.problem import make_problem
-from tonari.metrics.radius_reference import brute_within
+from tonari.metrics.reference import brute_within
 
 METHOD = TreeOnCpu()
 

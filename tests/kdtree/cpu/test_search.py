@@ -263,7 +263,7 @@ def visit_case(maker: str, dtype: str, metric: str) -> tuple[Array, Tree, list[t
     points = made(maker, 900, 4).astype(dtype)
     tree = tree_of(points, leaf=3)
     assert len(tree.boxes) == 3
-    queries = np.concatenate([points[:8], made(maker, 8, 4, 1).astype(dtype)])
+    queries = np.concatenate([points[:3], made(maker, 3, 4, 1).astype(dtype)])
     return queries, tree, [visits_reference(tree, query, 5, metric) for query in queries]
 
 

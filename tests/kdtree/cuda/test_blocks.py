@@ -24,8 +24,8 @@ if HAS_TORCH:
     from tonari.core.results.neighbors import Neighbors
     from tonari.cuda import memory as device_memory
     from tonari.cuda.copying import staging
-    from tonari.cuda.copying.collect import Collector
     from tonari.cuda.copying.prefetch import Feeder
+    from tonari.cuda.copying.staging import Collector
     from tonari.kdtree.cuda import blocks
     from tonari.kdtree.cuda import dispatch as run
 

@@ -18,8 +18,9 @@ if HAS_TORCH:
     import torch
 
     from tonari.cuda import memory as device_memory
-    from tonari.kdtree.cuda import blocks, kept, prepared
+    from tonari.kdtree.cuda import blocks, prepared
     from tonari.kdtree.cuda import dispatch as run
+    from tonari.kdtree.cuda import prepared as kept
     from tonari.kdtree.cuda.build import build_on_device
 
 pytestmark = [needs_torch]

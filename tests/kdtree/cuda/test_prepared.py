@@ -16,7 +16,8 @@ from tonari.metrics.reference import brute
 if HAS_TORCH:
     import tonari
     from tonari.kdtree.cuda import dispatch as run
-    from tonari.kdtree.cuda import kept, prepared
+    from tonari.kdtree.cuda import prepared
+    from tonari.kdtree.cuda import prepared as kept
 
 pytestmark = [needs_torch]
 

@@ -15,7 +15,7 @@ if HAS_TORCH:
     from tonari.cuda.compiling import ahead
     from tonari.cuda.compiling.rehearsal import Card, rehearsing
     from tonari.kdtree.cuda import dispatch
-    from tonari.kdtree.cuda.rehearse import rehearse_tree
+    from tonari.kdtree.cuda.dispatch import rehearse_tree
 
 
 @pytest.mark.parametrize("self_join", [False, True])

@@ -15,7 +15,7 @@ from tests.helpers.radius_on_cuda import check_within, limits_at, on_host
 from tests.helpers.tree_search import DEVICE, plan_for
 from tonari.core.results.radius_neighbors import RadiusNeighbors, Within, later_points
 from tonari.kdtree import tuning
-from tonari.metrics.radius_reference import brute_within
+from tonari.metrics.reference import brute_within
 
 if HAS_TORCH:
     import torch

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from tests.helpers.devices import needs_torch
-from tonari.methods.rows.place import CpuPlace
-from tonari.methods.rows.where import place_for
+from tonari.methods.rows.place import CpuPlace, place_for
 
 ROWS = np.zeros((3, 2), np.float32)
 

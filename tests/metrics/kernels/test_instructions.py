@@ -72,7 +72,7 @@ def test_kernels_of_first_calls_link_no_library(tmp_path: Path) -> None:
     ran = run(
         """
 import re
-from tonari.kdtree.cuda.rehearse import rehearse_tree
+from tonari.kdtree.cuda.dispatch import rehearse_tree
 from tonari.nn_descent.cuda.rehearse import rehearse_descent
 from triton.backends.compiler import GPUTarget
 class Translated(Exception):

@@ -20,8 +20,7 @@ if HAS_TORCH:
 
     from tonari.core.results.neighbors import Neighbors
     from tonari.nn_descent.cuda import backend as steps
-    from tonari.nn_descent.cuda.backend import CudaBackend
-    from tonari.nn_descent.cuda.exact_neighbors import plan_nearest
+    from tonari.nn_descent.cuda.backend import CudaBackend, plan_nearest
 
 Array = np.ndarray[Any, Any]
 pytestmark = [needs_torch]

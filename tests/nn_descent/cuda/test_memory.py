@@ -70,7 +70,7 @@ def steps(n: int, d: int) -> Any:
     return CudaBackend(points, plans.descent(n, d, 10, devices=("cpu",), free_bytes=8 << 30))
 
 
-@pytest.mark.parametrize(("n", "d"), [(15_000, 96), (50_000, 16)])
+@pytest.mark.parametrize(("n", "d"), [(8_000, 96), (20_000, 16)])
 def test_a_start_and_a_round_hold_what_was_planned(n: int, d: int) -> None:
     made = steps(n, d)
     room = made.plan.total_bytes - memory._SMALL_CHANGE_ON_CUDA
@@ -102,7 +102,7 @@ def test_a_merge_of_lists_in_host_memory_holds_what_was_planned(monkeypatch: pyt
     monkeypatch.setattr(CudaPlace, "there", lambda place, x: torch.as_tensor(x).clone())  # as between two memories
     monkeypatch.setattr(sides.Sides, "check", lambda *_: None)
     monkeypatch.setattr(tuning, "MERGE_SHARE", 0.0)
-    n, d, k = 150_000, 64, 10
+    n, d, k = 60_000, 64, 10
     points, plan = torch.randn((n, d)), plans.descent(n, d, k, devices=("cpu",), free_bytes=8 << 30, start="graph")
     found = Neighbors(np.zeros((n // 2, k), np.float32), np.zeros((n // 2, k), np.int32))
     a, b = ((Lists(found, "euclidean", "nn-descent"), part) for part in points.split(n // 2))
@@ -115,9 +115,9 @@ def test_forms_and_reverse_lists_take_what_is_planned() -> None:
     import torch
 
     from tonari.nn_descent.cuda.form import form_of
-    from tonari.nn_descent.cuda.reverse import reverse_of
+    from tonari.nn_descent.cuda.rounds import reverse_of
 
-    made = steps(150_000, 64)
+    made = steps(60_000, 64)
     n, plan = made.plan.n, made.plan
     formed = most_held(lambda: form_of(made.points, plan.metric))
     assert n * 64 * 2 < formed <= memory.packed_bytes(plan) + memory._forming(plan)

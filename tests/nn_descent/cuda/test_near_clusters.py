@@ -20,9 +20,8 @@ if HAS_TORCH:
 
     from tonari.core.results.neighbors import Neighbors
     from tonari.nn_descent.cuda import backend as steps
-    from tonari.nn_descent.cuda.clusters import _bounds, find_clusters
+    from tonari.nn_descent.cuda.clusters import _bounds, find_clusters, near_centres
     from tonari.nn_descent.cuda.form import Form, form_of, terms_of
-    from tonari.nn_descent.cuda.near_clusters import near_centres
     from tonari.nn_descent.cuda.scan import scan
 
 Array = np.ndarray[Any, Any]

@@ -12,7 +12,7 @@ from tonari.nn_descent.entries import random_entries
 if HAS_TORCH:
     import torch
 
-    from tonari.nn_descent.cuda import random_entries as on_card
+    from tonari.nn_descent.cuda import backend as on_card
 pytestmark = [needs_torch]
 
 

@@ -20,9 +20,9 @@ if HAS_TORCH:
 
     from tonari.core.results.neighbors import Neighbors
     from tonari.nn_descent.cuda import backend as steps
-    from tonari.nn_descent.cuda import reverse
+    from tonari.nn_descent.cuda import rounds as reverse
     from tonari.nn_descent.cuda.backend import CudaBackend
-    from tonari.nn_descent.cuda.reverse import reverse_of
+    from tonari.nn_descent.cuda.rounds import reverse_of
 
 Array = np.ndarray[Any, Any]
 pytestmark = [needs_torch]

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from tests.helpers import plans
-from tonari.nn_descent.planning.work import expected_work, round_work, start_work
+from tonari.nn_descent.driver import expected_work, round_work, start_work
 
 PLAN = plans.descent(10_000, 16, 10)
 

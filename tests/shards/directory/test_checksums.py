@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tonari.shards import tuning
-from tonari.shards.directory.checksums import checksums_beside, crc32_of
+from tonari.shards.directory.workspace import checksums_beside, crc32_of
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])

@@ -9,7 +9,7 @@ from tests.helpers.checks import gaussian
 from tests.shards.routes.test_dealing import nearest
 from tonari.core.rows.draws import Purpose, generator
 from tonari.shards import tuning
-from tonari.shards.routes.centres import deal, train
+from tonari.shards.routes.cluster_centres import deal, train
 
 
 def test_k_means_is_lloyds_iteration() -> None:

@@ -11,7 +11,7 @@ from tests.helpers.checks import Array, gaussian
 from tonari.metrics.reference import brute
 from tonari.shards import tuning
 from tonari.shards.routes import dealing
-from tonari.shards.routes.centres import deal, gaps_of, train
+from tonari.shards.routes.cluster_centres import deal, gaps_of, train
 
 
 def nearest(rows: Array, centres: Array, k: int) -> tuple[Any, Any]:

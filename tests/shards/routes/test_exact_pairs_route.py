@@ -12,7 +12,7 @@ import tonari
 from tests.helpers import checks
 from tests.helpers.checks import Array
 from tests.helpers.shards import assert_exact, by_shards
-from tonari.shards.planning import exact
+from tonari.shards.planning import planner as exact
 from tonari.shards.planning.planner import plan_build
 from tonari.shards.planning.sizes import Sizes
 from tonari.shards.source import as_source

@@ -19,7 +19,7 @@ from tonari.metrics import get_metric
 from tonari.metrics.recall import Recall
 from tonari.nn_descent.method import NnDescentOnCpu
 from tonari.nn_descent.plan import DescentPlan
-from tonari.shards.planning import approximate
+from tonari.shards.planning import planner as approximate
 from tonari.shards.routes import merge_route
 from tonari.shards.routes.merge_route import _Crossing
 

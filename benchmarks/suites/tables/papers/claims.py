@@ -1,4 +1,4 @@
-"""Claims of papers, compared with measured rows: the verdicts on a paper's number and ours, and the table."""
+"""Claims of papers, compared with measured rows: the verdict on each claim, and the table of a paper's claims."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ PAPER, HERE, MEASURED, VERDICT = "the paper", "here", "measured", "verdict"
 # --- verdicts ----------------------------------------------------------------------------------------------------
 
 HOLDS, LESS, IN_PART, FAILS = "holds", "holds, by less", "in part", "does not hold"
-OPEN, UNMEASURED = "open", "not measured"  # OPEN: a case exists but has no row; UNMEASURED: no case exists
+OPEN, UNMEASURED = "open", "not measured"  # OPEN: a case exists, but has no row; UNMEASURED: no case exists
 
 
 def reaches(bound: float, numbers: Sequence[float]) -> str:
-    """Judge a speed-up of "up to" `bound` by our largest speed-up; if that is smaller, the claim holds, but by less."""
+    """Judge a speed-up of "up to" `bound` by our largest speed-up: LESS if this is smaller, but above 1."""
     best = max(numbers)
     return HOLDS if best >= bound else LESS if best > 1 else FAILS
 
@@ -51,7 +51,7 @@ Form = Callable[[Sequence[float]], str]
 
 
 def of_each(form: Callable[[float], str]) -> Form:
-    """Return a form that writes numbers as one text: their range, or the one number if they look equal."""
+    """Return a form that writes several numbers as one text: their range, or one number if they look equal."""
 
     def words(numbers: Sequence[float]) -> str:
         low, high = form(min(numbers)), form(max(numbers))
@@ -94,7 +94,10 @@ class Claim:
     form: Form = TIMES
 
     def here(self, results: Results, where: Where) -> Cell:
-        """Return our number as text: for "up to" claims the largest with its place, otherwise the range."""
+        """Return our number as text: for "up to" claims the largest, with the place where it occurs.
+
+        For other claims, the text is the range of our numbers.
+        """
         found = found_of(self, results)
         if not found:
             return Cell(f"not measured yet: {self.how}" if self.ours else f"not measured: {self.how}")

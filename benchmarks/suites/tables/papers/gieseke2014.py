@@ -27,14 +27,14 @@ def _faster(case: str, device: str, peer: str) -> Measure:
 
 
 def _heights(who: str) -> Measure:
-    """Return a measure: for each lower tree, its speed divided by that of the highest tree."""
+    """Return a measure: the speed of each lower tree, divided by that of the highest tree."""
     where: Where = {**PAPER, "case": "fig2-d10", "device": "cuda", "who": who}
     highest = {**where, "extras.height": HEIGHTS[-1]}
     return over({f"height {height}": speed_up({**where, "extras.height": height}, highest) for height in HEIGHTS[:-1]})
 
 
 def _growth(who: str) -> Measure:
-    """Return a measure: the ratio of the seconds at n = 10^6 to the seconds at n = 2^14."""
+    """Return a measure: the seconds at n = 10^6 divided by the seconds at n = 2^14."""
     where = {**PAPER, "case": "fig6-d10", "device": "cpu", "who": who}
     return speed_up({**where, "n": 2**14}, {**where, "n": MILLION})
 

@@ -50,7 +50,7 @@ def _ratio(case: str, series: str, name: str, more: Where) -> Measure:
 
 
 def _falls(series: str) -> Measure:
-    """Return a measure: the ratio of the pruned shares at the smallest and the largest k."""
+    """Return a measure: the share that is pruned at the smallest k, divided by the share at the largest k."""
     return relative(*(_ratio("fig7", series, "compression_ratio", {"k": k}) for k in (KS[0], KS[-1])))
 
 

@@ -13,7 +13,7 @@ from ....harness.rows import Row
 
 @dataclass(frozen=True)
 class Found:
-    """A number, the rows from which it is computed, and in a sweep the name of its point (`at`)."""
+    """A number, the rows from which it is computed and, in a sweep, the name of its point (`at`)."""
 
     number: float
     rows: tuple[Row, ...]
@@ -34,7 +34,10 @@ def places(results: Results, where: Where) -> Iterator[dict[str, Any]]:
 
 
 def entry(where: Where, name: str) -> Measure:
-    """Return a measure that reads `name`, a column or "column.entry", from the newest run in which it is not None."""
+    """Return a measure that reads `name` from the newest run in which it is not None.
+
+    `name` is a column, or "column.entry".
+    """
 
     def measure(results: Results) -> list[Found]:
         for place in places(results, where):
@@ -64,7 +67,7 @@ def counted(where: Where, name: str) -> Measure:
 
 
 def missing_of(part: Measure) -> Measure:
-    """Return a measure of 1 - x, where `part` measures x."""
+    """Return a measure of 1 - x, for the x that `part` measures."""
 
     def measure(results: Results) -> list[Found]:
         return [Found(1 - found.number, found.rows, found.at) for found in part(results)]
@@ -73,7 +76,7 @@ def missing_of(part: Measure) -> Measure:
 
 
 def portion(where: Where, part: str, *rest: str) -> Measure:
-    """Return a measure of part / (part + rest) from entries of the newest run, such as a phase's share of time."""
+    """Return a measure of part / (part + rest), two entries of the newest run, such as a phase's share of the time."""
 
     def measure(results: Results) -> list[Found]:
         (found,) = entry(where, part)(results)
@@ -93,7 +96,10 @@ def rate(where: Where) -> Measure:
 
 
 def speed_up(ours: Where, theirs: Where) -> Measure:
-    """Return a measure of their seconds divided by ours, for each run with both on the machine measured last."""
+    """Return a measure of their seconds divided by ours.
+
+    It has a number for each run with both rows, on the machine that was measured last.
+    """
 
     def measure(results: Results) -> list[Found]:
         for place in places(results, ours):
@@ -110,7 +116,7 @@ def speed_up(ours: Where, theirs: Where) -> Measure:
 
 
 def per_row(few: Where, many: Where) -> Measure:
-    """Return a measure of the seconds per row with `few` rows, divided by those with `many` rows, in one run."""
+    """Return a measure of the seconds per row for `few` rows divided by those for `many` rows, both of one run."""
 
     def measure(results: Results) -> list[Found]:
         found = speed_up(many, few)(results)
@@ -138,7 +144,10 @@ def least_of(*ways: Measure) -> Measure:
 
 
 def deviation(where: Where, name: str, values: Sequence[str]) -> Measure:
-    """Return a measure of standard deviation / mean of the seconds over `values` of a column, in one run."""
+    """Return a measure of the standard deviation of the seconds divided by their mean.
+
+    The seconds are those for the `values` of a column, in one run.
+    """
 
     def measure(results: Results) -> list[Found]:
         rows = [found.rows[0] for value in values for found in seconds({**where, name: value})(results)]
@@ -151,7 +160,7 @@ def deviation(where: Where, name: str, values: Sequence[str]) -> Measure:
 
 
 def relative(first: Measure, second: Measure) -> Measure:
-    """Return a measure of the first number divided by the second; both must be of one run."""
+    """Return a measure of the first measure's number divided by the second's; both must be of one run."""
 
     def measure(results: Results) -> list[Found]:
         (*_, one), (*_, other) = first(results), second(results)
@@ -164,7 +173,7 @@ def relative(first: Measure, second: Measure) -> Measure:
 
 
 def fastest(where: Where, recall: float) -> Measure:
-    """Return a measure of the least seconds in which the newest run reaches a `recall` at 10."""
+    """Return a measure of the least seconds at which the newest run reaches a `recall` at 10."""
 
     def measure(results: Results) -> list[Found]:
         for place in places(results, where):

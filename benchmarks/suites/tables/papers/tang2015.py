@@ -45,12 +45,12 @@ def _table_sweep(ours: str, theirs: str, ks: Sequence[int]) -> Measure:
 
 
 def _share(series: str, k: int | None = None) -> Where:
-    """Return the conditions for rows of one part of a search; k is None for distances and copies, which have no k."""
+    """Return the conditions for rows of one part of a search; distances and copies have no k, so k is None for them."""
     return {"suite": "tang2015", "device": "cuda", "case": "share", "extras.series": series, "k": k}
 
 
 def _best_queue(part: str, k: int, host_k: int | None = None) -> Measure:
-    """Return a measure: the ratio of the seconds of the fastest queue to those of another part of the search."""
+    """Return a measure: the seconds of the fastest queue divided by those of another part of the search."""
     return least_of(*(speed_up(_share(part, host_k), _share(queue, k)) for queue in QUEUES))
 
 
@@ -66,7 +66,7 @@ def _peaks(
     options: Sequence[str],
     places: dict[str, tuple[int, int]],
 ) -> list[Claim]:
-    """Return a claim for each queue: its largest improvement over the bare queue."""
+    """Return a claim for each queue, about its largest improvement over the bare queue."""
     return [
         Claim(
             f"{said}: {name}",

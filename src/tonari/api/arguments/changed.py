@@ -71,7 +71,7 @@ def on_changed_rows(verb: Callable[P, R]) -> Callable[P, R]:
         if "radius" in signature.parameters:
             within = {"radius": given.get("radius"), "min_similarity": given.get("min_similarity")}
             given |= change.within(len(given[first]), **within, closed=given.get("closed", True))
-        # P does not describe arguments that are passed by name.
+        # P cannot describe arguments that are passed by name
         found: Any = again(**given | {"metric": change.base})  # type: ignore[call-arg]
         result: R = finished(change, found, side)
         return result
@@ -91,7 +91,7 @@ def finished(change: Change, found: Any, side: inputs.Side) -> Any:
         return with_weights(found, change.values(found.weights))
     if isinstance(found, tuple):
         return type(found)(*(inputs.hand_back(part, side) for part in _with_values(change, found)))
-    # A path or an array of counts contains no distances.
+    # a path or an array of counts contains no distances
     return found if hasattr(found, "is_dir") else inputs.hand_back(found, side)
 
 

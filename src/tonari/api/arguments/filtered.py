@@ -7,13 +7,12 @@ from typing import Any
 from tonari import inputs
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors
+from tonari.filters.answers.asking import nearest_with_ties
 from tonari.filters.answers.nearest import nearest_allowed
-from tonari.filters.answers.ties import nearest_with_ties
 from tonari.filters.arguments import Given
 from tonari.filters.scope import Scope
 from tonari.methods.call import Call
-from tonari.methods.rows.no_queries import none_nearest, none_within_radius, refuse_unsupported
-from tonari.methods.rows.points import Points
+from tonari.methods.rows.points import Points, none_nearest, none_within_radius, refuse_unsupported
 
 
 def refuse_plan(plan: Any) -> None:
@@ -39,14 +38,17 @@ def search_allowed(call: Call, queries: Any, points: Any, k: Any, given: Given) 
     assert rules is not None
     if not len(rows):
         return none_nearest(problem, call.method)
-    # If one mask allows few points, only these are checked, during the search: checking all would take longer.
+    # If one mask allows few points, only these are checked, during the search; checking all points would take longer.
     late = looked_at and rules.shared is not None and not (rules.by_pairs or rules.grouped)
     base = call.rows(base, "points") if looked_at and not late else base
     return nearest_allowed(Scope(points=Points(base, call), unchecked=late), rows, problem.k, rules, call.progress)
 
 
 def search_ties(call: Call, queries: Any, points: Any, k: Any, given: Given) -> RadiusNeighbors:
-    """Find the k nearest allowed points of every query and all others at the k-th distance; see `tonari.search`."""
+    """Find the k nearest allowed points of every query, and all others at the k-th distance.
+
+    See :func:`tonari.search`.
+    """
     rows, base = call.both(queries, points)
     problem = call.problem(base, rows, k)
     refuse_unsupported(problem, call.method)
@@ -57,7 +59,10 @@ def search_ties(call: Call, queries: Any, points: Any, k: Any, given: Given) -> 
 
 
 def graph_ties(call: Call, points: Any, k: Any, given: Given) -> RadiusNeighbors:
-    """Find the k nearest other points of every point and all others at the k-th distance; see `tonari.knn_graph`."""
+    """Find the k nearest other points of every point, and all others at the k-th distance.
+
+    See :func:`tonari.knn_graph`.
+    """
     rows = call.rows(points, "points")
     those, k = Points(rows, call), inputs.check_k(k, len(rows) - 1, without_self=True)
     those.refuse_unsupported(rows, k)

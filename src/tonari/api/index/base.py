@@ -18,8 +18,9 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.api.index.coded import CodedRows
+from tonari.api.index.segments.part import Part
 from tonari.api.index.segments.segment import Segment
-from tonari.api.index.segments.sparse_state import SparseState
+from tonari.api.index.segments.sparse_state import SparseSegment, SparseState
 from tonari.api.index.segments.state import State
 from tonari.api.sparse.answers import are_sparse, changed_rows
 from tonari.core.errors import BudgetExceeded, Unsupported
@@ -40,12 +41,12 @@ from tonari.metrics.changes.change import Change, Weights
 from tonari.metrics.definitions import Float64
 from tonari.metrics.radius import limits_of
 from tonari.sparse.dense import compressed
-from tonari.sparse.rows import SparseRows, as_sparse_rows
+from tonari.sparse.rows import SparseRows, as_sparse_rows, no_sparse_rows
 
 Found = TypeVar("Found", Neighbors, RadiusNeighbors)
 
 
-# For tonari.methods.repeated: takes an Index and returns the cache of its present state.
+# the cache of an Index's present state, in the form that tonari.methods.repeated.repeating needs
 kept_of = operator.attrgetter("_state.kept")
 
 
@@ -57,15 +58,15 @@ class IndexBase(Hinted):
     weights: Weights | None
     transform: Float64 | None = None
     _asked: str
-    _bits: int | None = None  # number of columns of bool rows, before packing pads them to whole bytes
+    _bits: int | None = None  # number of columns of bool rows; packing then pads them to whole bytes
     _base: str
     _call: Call
     _change: Change | None
     _coded: CodedRows | None = None
     _copied: int
-    _device: Any  # the argument `device` as the caller passed it
+    _device: Any  # the argument `device`, as the caller passed it
     _memory: int | None
-    _metric: Metric  # the metric of returned distances; _call.metric compares rows
+    _metric: Metric  # the metric of returned distances; the metric in `_call` compares rows
     _overrides: dict[str, Any]
     _state: State | SparseState
     _takes_sparse: bool = False  # whether rows are sparse; _state is then a SparseState
@@ -84,7 +85,7 @@ class IndexBase(Hinted):
             self.weights, self.transform, self._base = change.weights, change.transform, change.base
 
     def _set_call(self, place: Place) -> None:
-        """Set the call that all searches share; its metric compares transformed rows."""
+        """Set the call that all searches share, whose metric compares transformed rows."""
         self._call = Call(
             metric=get_metric(self._base),
             place=place,
@@ -107,8 +108,10 @@ class IndexBase(Hinted):
         progress: ProgressLike = False,
         chosen: Any = None,
         source: Any = None,
-    ) -> Segment:
+    ) -> Any:
         """Prepare checked rows as a segment, by `method` or else by the method of the Index."""
+        if isinstance(rows, SparseRows):
+            return SparseSegment(rows, self._call, self._change, taken)
         memory = None if self._memory is None else max(1, self._memory - self._copied)
         call = dataclasses.replace(self._call, method=method or self._asked, memory=memory, progress=progress)
         overrides = self._overrides if method is None else None
@@ -127,21 +130,29 @@ class IndexBase(Hinted):
             if not self._copied or error.least is None:
                 raise
             least = error.least + self._copied
-            raise BudgetExceeded(
-                f"copy=True takes {self._copied} bytes of memory={self._memory}: allow at least {least}, or leave copy "
-                "out and do not change the array",
-                least=least,
-            ) from error
+            takes, fix = "copy=True takes", ", or leave copy out and do not change the array"
+            if self._coded is not None:
+                takes, fix = "the order and the boxes of codes take", ""
+            why = f"{takes} {self._copied} bytes of memory={self._memory}: allow at least {least}{fix}"
+            raise BudgetExceeded(why, least=least) from error
+
+    def _set_sparse_state(self, rows: SparseRows, ids: npt.NDArray[np.int64], next_id: int) -> None:
+        """Prepare sparse rows as a single segment; the rows must not be changed afterwards."""
+        parts = [Part(self._segment(rows), ids)] if len(rows) else []
+        self._state, self._takes_sparse = SparseState(parts, next_id, no_sparse_rows(rows.d, rows.dtype)), True
 
     def _copy_of(self, rows: Any) -> Any:
-        """Copy the points. The copy counts towards `memory`, unless it is in host memory and the Index is on CUDA."""
+        """Return a copy of the points.
+
+        It counts towards `memory`, unless it is in host memory and the Index is on CUDA.
+        """
         host = isinstance(rows, np.ndarray)
         if not (host and self._call.place.devices):
             self._copied = rows.nbytes
         return rows.copy() if host else rows.clone(memory_format=sys.modules["torch"].contiguous_format)
 
     def _compared(self, rows: Any, name: str, threads: int | None = None) -> Any:
-        """Transform checked rows for comparison, and check them again, since weights may make them too large."""
+        """Transform checked rows for comparison, and check them again, because weights may make values too large."""
         if self._change is None:
             return rows
         if isinstance(rows, SparseRows):
@@ -151,7 +162,7 @@ class IndexBase(Hinted):
         return call.place.rows(self._change.rows(rows, name, threads), name, call.metric, threads)
 
     def _given_rows(self, x: Any, name: str, threads: int | None = None) -> Any:
-        """Check rows of the caller without transforming them."""
+        """Check rows that the caller passed, without transforming them."""
         if self._takes_sparse:
             return self._sparse_rows(x, name)
         if are_sparse(x):
@@ -187,7 +198,7 @@ class IndexBase(Hinted):
         return self._compared(rows, "queries", threads)
 
     def _keep(self, now: State, decision: Decision, queries: Any, quick: Way | None, run: Way | None = None) -> None:
-        """Cache functions to repeat a search of a state: `quick(queries, points)`, and `run(queries)` if that fails."""
+        """Cache functions that repeat a search of a state: `quick(queries, points)`, else `run(queries)`."""
         if self._change is None and self._coded is None:
             ways = _after_checks(now, quick), None if run is None else _after_checks(now, lambda rows, _: run(rows))
             repeated.keep(decision, (queries,), *ways, kept=now.kept)
@@ -197,24 +208,26 @@ class IndexBase(Hinted):
         return found if self._change is None else found._replace(distances=self._change.values(found.distances))
 
     def _frozen(self) -> Any:
-        """Return an Index that shares the present state, and that later updates of this Index do not change."""
+        """Return an Index that shares the present state, and does not change when this Index is updated later."""
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__, _updating=threading.Lock())
         return made
 
     def _rules(self, now: State | SparseState, m: int, given: Given) -> Rules | None:
         """Check the filters of m queries; masks and `point_groups` have one entry for each id, not for each point."""
+        if not given:
+            return None
         self._refuse_codes("filters", "search the array of the rows, tonari.search(queries, points, k, ...)")
         noun = "points" if now.next_id == now.n else f"ids given so far (Index.next_id), of which {now.n} are left"
         return given.rules(m, now.next_id, noun=noun)
 
     def _refuse_codes(self, what: str, fix: str) -> None:
-        """Raise Unsupported for an Index with codes, which lacks the feature `what`."""
+        """Raise Unsupported for an Index with codes; the message names the missing feature, `what`."""
         if self._coded is not None:
             raise Unsupported(f"{what}: an Index with codes={self._coded.codes!r} supports none; {fix}")
 
     def _check_method(self, now: State | SparseState, k: int) -> None:
-        """Raise Unsupported if the method that the caller named does not support all points together."""
+        """Raise Unsupported if the caller named a method that does not support all points together."""
         if self._asked == "auto" or isinstance(now, SparseState):
             return
         one = self._compared(now.sample[:1], "points")
@@ -230,7 +243,10 @@ class IndexBase(Hinted):
     def _checked(
         self, now: State | SparseState, queries: Any, radius: Any, similarity: Any, closed: Any, threads: int | None
     ) -> tuple[Any, npt.NDArray[Any]]:
-        """Check the arguments of a radius search; return transformed queries, and the largest distance for each."""
+        """Check the arguments of a radius search.
+
+        Return the transformed queries, and the largest distance for each of them.
+        """
         now.check_unchanged()
         rows = self._rows(now, queries, threads)
         value = self._value_dtype(rows)
@@ -241,7 +257,10 @@ class IndexBase(Hinted):
 
 
 def _after_checks(now: State, quick: Way | None) -> Way | None:
-    """Return a function that checks that points are unchanged, then calls `quick`; None without `quick` or `only`."""
+    """Return a function that checks that the points are unchanged, and then calls `quick`.
+
+    Return None without `quick` or `only`.
+    """
     if quick is None or now.only is None:
         return None
     points, unchanged = now.only.points, now.unchanged
@@ -255,10 +274,10 @@ def _after_checks(now: State, quick: Way | None) -> Way | None:
 
 
 def quick_search_of(index: IndexBase, queries: Any, k: int, threads: int | None) -> tuple[Way, Decision] | None:
-    """Return a function that repeats a search without planning, and the decision of the search; None if impossible.
+    """Return a function that repeats a search without planning, and the decision of this search.
 
-    The function takes queries of the same shape and dtype as `queries`. It returns None for queries that the Index has
-    to search itself, for example to name a bad value.
+    Return None if that is impossible. The function takes queries of the same shape and dtype as `queries`. It returns
+    None for queries that need a full search by the Index, for example to name an invalid value.
     """
     now, call = index._state, index._call
     if not isinstance(now, State) or now.only is None or index._coded is not None or index._change is not None:

@@ -19,7 +19,7 @@ _CHANGED_FILE = "change the file of the rows, and make the Index again"
 
 
 class ChangingIndex(IndexBase):
-    """The updates of :class:`tonari.Index`."""
+    """The methods of :class:`tonari.Index` that change its points."""
 
     _updating: threading.Lock
 
@@ -68,8 +68,8 @@ class ChangingIndex(IndexBase):
         )
         if came != expected:
             raise TypeError(f"points: {came}, expected {expected} as the other points; convert or copy them")
-        compared = self._compared(rows, "points")  # refused here, where rows have the caller's numbers
-        if not self._metric.missing:  # for metrics of missing values, NaN is no error
+        compared = self._compared(rows, "points")  # refused here, where the rows still have the caller's row numbers
+        if not self._metric.missing:  # for metrics of missing values, NaN is valid
             inputs.check_values(compared, "points", first=0, nonnegative=self._call.metric.nonnegative)
         host = isinstance(rows, np.ndarray)
         rows = np.array(rows, order="C") if host else rows.clone(memory_format=sys.modules["torch"].contiguous_format)
@@ -88,12 +88,12 @@ class ChangingIndex(IndexBase):
             raise ValueError(f"points: have {rows.d} columns, but the points of this Index have {sample.d}")
         if rows.dtype != sample.dtype and len(rows):
             raise TypeError(f"points: {rows.dtype}, expected {sample.dtype} as the other points; convert them")
-        self._compared(rows, "points")  # refused here, where rows have the caller's numbers
+        self._compared(rows, "points")  # refused here, where the rows still have the caller's row numbers
         with self._updating:
             now = self._state
             assert isinstance(now, SparseState)
             if len(rows):
-                self._state = now.with_rows(rows.owned())
+                self._state = now.with_rows(rows.owned(), self._segment)
         return np.arange(now.next_id, now.next_id + len(rows))
 
     @in_default_floats
@@ -122,11 +122,7 @@ class ChangingIndex(IndexBase):
         with self._updating:
             now = self._state
             now.check_unchanged()
-            gone = checked_ids(ids)
-            if isinstance(now, SparseState):
-                self._state = now.without_ids(gone)
-            else:
-                self._state = now.without_ids(gone, self._segment)
+            self._state = now.without_ids(checked_ids(ids), self._segment)
 
     @in_default_floats
     def compact(self) -> None:
@@ -134,7 +130,7 @@ class ChangingIndex(IndexBase):
         with self._updating:
             now = self._state
             now.check_unchanged()
-            self._state = now.compacted() if isinstance(now, SparseState) else now.compacted(self._segment)
+            self._state = now.compacted(self._segment)
 
 
 def checked_ids(ids: Any) -> npt.NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""The rows of an Index with `codes` on the CPU: their place in a file, and how codes are made, stored and restored."""
+"""The argument `codes` of an Index: on CUDA a route; on the CPU codes in memory of rows that stay in a file."""
 
 from __future__ import annotations
 
@@ -14,14 +14,54 @@ import numpy.typing as npt
 from tonari import inputs, io
 from tonari.api import tuning as api_tuning
 from tonari.core.errors import Unsupported
+from tonari.core.process.isa import chosen_isa
 from tonari.core.process.progress import ProgressLike
-from tonari.exact.cpu.rows.codes import CodedPoints, CodeForm, WrittenCodes, checksum_of, choose_form, overrides_of
+from tonari.exact.cpu.rows.boxes import Boxes, WrittenBoxes, boxes_bytes
+from tonari.exact.cpu.rows.code_forms import CodeForm, choose_form, overrides_of
+from tonari.exact.cpu.rows.codes import CodedPoints, WrittenCodes, checksum_of
 from tonari.exact.plan import ExactPlan
 from tonari.inputs.arrays.rows import check_shape
 from tonari.io.stored import StoredRows
 from tonari.methods import tuning
 from tonari.methods.call import Call
+from tonari.methods.rows.place import Place
 from tonari.metrics import Metric
+
+_OTHERS = "'auto', 'int8', or without codes: route='host_refine' and form_dim=64 (float32), or route='streamed'"
+
+
+def with_codes(codes: str, metric: Metric, place: Place, overrides: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields to set in every plan of an Index with these codes.
+
+    Parameters
+    ----------
+    codes : str
+        "auto" sets nothing; "int8" sets the route "codes".
+    metric : Metric
+        The metric that compares transformed rows.
+    place : Place
+    overrides : dict
+        The plan fields that the caller sets.
+
+    Raises
+    ------
+    ValueError, Unsupported
+        The codes are unknown, or not available for this metric.
+    """
+    if codes == "auto":
+        return overrides
+    if codes in ("float16", "int4"):
+        raise Unsupported(f"codes={codes!r}: there are no such codes yet; pass {_OTHERS}")
+    if not (metric.squares or metric.angular):
+        raise Unsupported(
+            f"codes='int8': there are none for metric={metric.name!r}, only for euclidean, sqeuclidean, cosine and "
+            "correlation; leave codes out"
+        )
+    route = overrides.get("route", "codes")
+    if route != "codes":
+        raise ValueError(f"codes='int8' and route={route!r}: leave one of them out")
+    return overrides | {"route": "codes"}
+
 
 Rows = npt.NDArray[Any]
 
@@ -47,6 +87,8 @@ class CodedState(NamedTuple):
         The kernel that the codes are packed for.
     written : sequence of WrittenCodes
         The packed codes of each slice.
+    boxes : WrittenBoxes, optional
+        The order of the points, and the boxes around their codes.
     """
 
     codes: str
@@ -58,6 +100,7 @@ class CodedState(NamedTuple):
     directions: npt.NDArray[np.float64] | None
     kernel: str
     written: Sequence[WrittenCodes]
+    boxes: WrittenBoxes | None
 
 
 class CodedRows:
@@ -80,21 +123,26 @@ class CodedRows:
         self.codes, self.rows, self.stored, self.form = codes, rows, stored, form
         self.points: CodedPoints | None = None
         self._checksums: list[tuple[int, int, int]] = []
-        self._written: tuple[str, Sequence[WrittenCodes]] = ("", ())
+        self._written: tuple[str, Sequence[WrittenCodes], Boxes | None] = ("", (), None)
         self._unchanged = inputs.Unchanged(rows) if stored is None and inputs.can_change(rows) else None
+
+    @property
+    def beside(self) -> int:
+        """The bytes of memory that order and boxes take, beside the codes and a search."""
+        return 0 if self.form.boxes is None else boxes_bytes(*self.rows.shape)
 
     @property
     def overrides(self) -> dict[str, Any]:
         """The plan fields that make a search use the codes."""
-        return overrides_of(self.form.columns)
+        return overrides_of(self.form.columns, self.form.isa)
 
     def prepare(self, points: Rows, plan: ExactPlan, progress: ProgressLike) -> CodedPoints:
         """Make the codes in one pass over the rows, or restore saved codes if they were made for the same kernel."""
-        kernel, written = self._written
+        kernel, written, boxes = self._written
         codes = written if kernel == plan.kernels[plan.precisions[0]] else None
-        self.points = CodedPoints(points, plan, self.form, progress, codes)
+        self.points = CodedPoints(points, plan, self.form, progress, codes, boxes if codes else None)
         self._checksums = self.points.checksums or self._checksums
-        self._written = "", ()
+        self._written = "", (), None
         return self.points
 
     def check(self, queries: Any = None) -> None:
@@ -109,8 +157,8 @@ class CodedRows:
         """Return the codes, and the rows or their position in a file, as plain values."""
         assert self.points is not None
         rows = self.rows if self.stored is None else None
-        centre, scale, directions = self.form[1:]
-        packed = self.points.kernel, self.points.written()
+        centre, scale, directions = self.form[1:4]
+        packed = self.points.kernel, self.points.written(), WrittenBoxes.of(self.points.boxes)
         return CodedState(self.codes, self.stored, rows, self._checksums, centre, scale, directions, *packed)
 
     @classmethod
@@ -124,21 +172,25 @@ class CodedRows:
         RuntimeError
             The rows have changed.
         """
-        form = CodeForm.of(metric, state.centre, state.scale, state.directions)
+        boxes = None if state.boxes is None else state.boxes.restored(metric, state.centre, state.scale)
+        made = None if boxes is None else boxes.made
+        form = CodeForm.of(metric, state.centre, state.scale, state.directions, made)
         stored, rows = state.stored, state.rows
         if stored is not None:
             now = _stamped(stored)
             rows = now.mapped()
         assert rows is not None
+        if state.kernel.endswith("/avx512") and chosen_isa() == "amx":
+            form = form._replace(isa="avx512")  # the codes were made for less memory than AMX needs
         coded = cls(state.codes, rows, stored, form)
         if stored is not None:
             coded._compare(now.time == stored.time, state.checksums)
             coded.stored = now
-        coded._checksums, coded._written = state.checksums, (state.kernel, state.written)
+        coded._checksums, coded._written = state.checksums, (state.kernel, state.written, boxes)
         return coded
 
     def _compare(self, same_time: bool, checksums: list[tuple[int, int, int]]) -> None:
-        """Compare all rows with their checksums, or a few slices if the file has its old modification time."""
+        """Compare rows with their checksums: all rows, or a few slices if the file's modification time is unchanged."""
         step = max(1, (len(checksums) - 1) // (api_tuning.CHECKED_SLICES - 1)) if same_time else 1
         for begin, end, checksum in checksums[::step]:
             if checksum_of(np.ascontiguousarray(self.rows[begin:end])) != checksum:
@@ -150,7 +202,10 @@ class CodedRows:
 
 
 def _stamped(stored: StoredRows) -> StoredRows:
-    """Return a position of rows with the file's present modification time; raise RuntimeError if its size differs."""
+    """Return the position of rows with the present modification time of their file.
+
+    Raise RuntimeError if the size of the file has changed.
+    """
     try:
         about = os.stat(stored.path)
     except FileNotFoundError:
@@ -204,7 +259,7 @@ def rows_in_place(points: Any) -> Rows:
     if (
         type(points) in (np.ndarray, np.memmap)
         and points.ndim == 2
-        and points.dtype.isbuiltin == 1  # a dtype in this machine's byte order
+        and points.dtype.isbuiltin == 1  # the dtype in the byte order of this machine
         and inputs.dtype_name(points.dtype) in inputs.ACCEPTED_NAMES
         and points.strides[1] == points.itemsize
         and points.strides[0] >= points.shape[1] * points.itemsize
@@ -246,5 +301,6 @@ def coded_rows(points: Any, codes: str, call: Call, given: dict[str, Any]) -> Co
         raise ValueError(f"codes={codes!r} sets {', '.join(others)} itself; leave it out, only form_dim may be set")
     rows = rows_in_place(points)
     stored = StoredRows.of(points) if isinstance(points, np.ndarray) else None
-    problem = dataclasses.replace(call, progress=False).problem(rows, rows[:1], min(tuning.USUAL_K, len(rows)))
+    some, k = rows[: api_tuning.CODED_QUERIES], min(tuning.USUAL_K, len(rows))
+    problem = dataclasses.replace(call, progress=False).problem(rows, some, k)
     return CodedRows("int8", rows, stored, choose_form(rows, problem, given.get("form_dim")))

@@ -12,19 +12,18 @@ import numpy.typing as npt
 from tonari import inputs
 from tonari.api.index import coded
 from tonari.api.index.changes import ChangingIndex
-from tonari.api.index.codes import with_codes
+from tonari.api.index.coded import with_codes
 from tonari.api.index.keeping import KeptIndex
 from tonari.api.index.radius import RadiusIndex
 from tonari.api.index.search import SearchIndex
 from tonari.api.index.segments.part import Part
-from tonari.api.index.segments.sparse_state import SparseKind, SparseState
 from tonari.api.index.segments.state import State
 from tonari.api.sparse.answers import are_sparse, check_place, checked_metric
 from tonari.core.errors import Unsupported
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
 from tonari.methods.registry import by_force, check_search_method
-from tonari.methods.rows.where import place_for
+from tonari.methods.rows.place import place_for
 from tonari.metrics import get_metric
 from tonari.metrics.changes.change import change_for
 from tonari.sparse.rows import as_sparse_rows
@@ -184,7 +183,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex, KeptIndex):
         self._asked = by_force(self._base) if (self._overrides or has_codes) and method == "auto" else method
         self._set_call(place)
         copy = inputs.check_flag(copy, "copy")
-        self._updating = threading.Lock()  # held while an update computes and sets a new state
+        self._updating = threading.Lock()  # held while an update computes the new state and sets it
         if are_sparse(points):
             self._set_sparse(points, method, codes, overrides)
             return
@@ -196,7 +195,7 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex, KeptIndex):
             self._coded = coded.coded_rows(points, codes, self._call, overrides)
             rows, self._overrides = self._coded.rows, self._coded.overrides
         self._bits = inputs.bool_columns(points) if self._metric.bits else None
-        self.d, self._copied = rows.shape[1], 0
+        self.d, self._copied = rows.shape[1], 0 if self._coded is None else self._coded.beside
         if copy and inputs.shares_memory(rows, points):
             rows = self._copy_of(rows)
         self._state = State([Part(self._segment(rows, progress=progress, source=points))], len(rows))
@@ -208,13 +207,12 @@ class Index(SearchIndex, RadiusIndex, ChangingIndex, KeptIndex):
         if codes != "auto" or overrides:
             name = next(iter(overrides), "codes")
             raise Unsupported(f"{name}: not supported for sparse rows; leave it out")
-        self._copied, self._overrides, self._takes_sparse = 0, {}, True
+        self._copied, self._overrides = 0, {}
         rows = as_sparse_rows(points, "points", sets=self._metric.bits).owned()
         if not len(rows):
             raise ValueError("points: has no rows, expected at least one")
         self.d, self._asked = rows.d, "auto"
-        kind = SparseKind.of(rows, self._call, self._change)
-        self._state = SparseState.of(rows, np.arange(len(rows)), len(rows), kind)
+        self._set_sparse_state(rows, np.arange(len(rows)), len(rows))
 
     def __len__(self) -> int:
         return self._state.n

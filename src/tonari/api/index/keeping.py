@@ -15,12 +15,12 @@ from tonari.api.index import coded
 from tonari.api.index.base import IndexBase
 from tonari.api.index.files import dense as index_file
 from tonari.api.index.segments.part import Part
-from tonari.api.index.segments.sparse_state import SparseKind, SparseState
+from tonari.api.index.segments.sparse_state import SparseState
 from tonari.api.index.segments.state import Kind, State
 from tonari.api.sparse.answers import check_place
 from tonari.core.process.compiling import not_compiled
 from tonari.core.process.floats import in_default_floats
-from tonari.methods.rows.where import place_for
+from tonari.methods.rows.place import place_for
 from tonari.metrics.changes.change import change_of
 from tonari.sparse.rows import SparseRows
 
@@ -104,7 +104,7 @@ class KeptIndex(IndexBase):
             return state | kept | {"_coded": self._coded.state()}
         points: Any = now.rows if isinstance(now, SparseState) else now.points
         if inputs.kind_of(points) == "torch" and points.untyped_storage().nbytes() > points.nbytes:
-            # A pickle of a tensor that is a view contains the memory of the whole base tensor.
+            # The pickle of a tensor that is a view would contain the memory of the whole base tensor.
             points = points.clone(memory_format=sys.modules["torch"].contiguous_format)
         ids = None if now.only is not None else np.array(now.ids)
         return state | {"_points": points, "_ids": ids, "_next_id": now.next_id, "_chosen": now.chosen}
@@ -118,11 +118,11 @@ class KeptIndex(IndexBase):
         if codes is not None:
             self._coded = coded.CodedRows.of_state(codes, self._base)
             points, self._overrides = self._coded.rows, self._coded.overrides
+            self._copied = self._coded.beside
         self._set_call(place_for(self._device, points=points))
         if isinstance(points, SparseRows):
-            self._takes_sparse = True
             check_place("auto", self._device)
-            self._state = SparseState.of(points, ids, next_id, SparseKind.of(points, self._call, self._change))
+            self._set_sparse_state(points, ids, next_id)
         elif len(points):
             self._state = State([Part(self._segment(points, chosen=chosen), ids)], next_id)
         else:

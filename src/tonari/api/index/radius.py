@@ -9,7 +9,6 @@ import numpy as np
 
 from tonari import inputs
 from tonari.api.index.base import IndexBase, kept_of, refuse_streams
-from tonari.api.index.segments.segment import Segment
 from tonari.api.index.segments.sparse_state import SparseState
 from tonari.api.index.segments.state import State
 from tonari.core.process.compiling import not_compiled
@@ -19,12 +18,12 @@ from tonari.core.results.radius_neighbors import RadiusNeighbors, Within, none_w
 from tonari.filters.arguments import Given
 from tonari.methods import repeated
 from tonari.methods.answer import on_side_of
-from tonari.methods.options import ThreadOptions, shares
+from tonari.methods.options import IndexOptions, shares
 from tonari.methods.registry import by_force
 from tonari.methods.repeated import repeating_method
 from tonari.methods.rows.points import DecidedPoints
 from tonari.metrics.radius import limits_of
-from tonari.streams.radius import radius_chunks
+from tonari.streams.searching import radius_chunks
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -35,7 +34,7 @@ class RadiusIndex(IndexBase):
 
     @repeating_method(kept_of)
     @in_default_floats
-    @shares(ThreadOptions)
+    @shares(IndexOptions)
     def radius_search(
         self,
         queries: Any,
@@ -44,12 +43,7 @@ class RadiusIndex(IndexBase):
         min_similarity: Any = None,
         closed: bool = True,
         max_neighbors: int | None = None,
-        where: Any = None,
-        exclude: Any = None,
-        query_groups: Any = None,
-        point_groups: Any = None,
-        groups: str | None = None,
-        **shared: Unpack[ThreadOptions],
+        **shared: Unpack[IndexOptions],
     ) -> RadiusNeighbors:
         """Find all points within a radius of every query; see :func:`tonari.radius_search`.
 
@@ -60,9 +54,7 @@ class RadiusIndex(IndexBase):
         most = None if max_neighbors is None else inputs.check_count(max_neighbors, "max_neighbors")
         now, threads = self._state, inputs.check_threads(shared.get("threads"))
         rows, limits = self._checked(now, queries, radius, min_similarity, closed, threads)
-        rules = None
-        if not (where is exclude is query_groups is point_groups is groups is None):
-            rules = self._rules(now, len(rows), Given(where, exclude, query_groups, point_groups, groups))
+        rules = self._rules(now, len(rows), Given.of(shared))
         if len(rows) and rules is None and most is None and now.only is not None:
             those = now.only.those(threads).decided_within(rows, limits, progress)
             found = those.within(rows, limits, progress)
@@ -75,7 +67,7 @@ class RadiusIndex(IndexBase):
 
     @repeating_method(kept_of)
     @in_default_floats
-    @shares(ThreadOptions)
+    @shares(IndexOptions)
     def radius_count(
         self,
         queries: Any,
@@ -83,12 +75,7 @@ class RadiusIndex(IndexBase):
         *,
         min_similarity: Any = None,
         closed: bool = True,
-        where: Any = None,
-        exclude: Any = None,
-        query_groups: Any = None,
-        point_groups: Any = None,
-        groups: str | None = None,
-        **shared: Unpack[ThreadOptions],
+        **shared: Unpack[IndexOptions],
     ) -> Any:
         """Count the points within a radius of every query; see :func:`tonari.radius_count`.
 
@@ -97,9 +84,7 @@ class RadiusIndex(IndexBase):
         progress = inputs.check_progress(shared.get("progress"))
         now, threads = self._state, inputs.check_threads(shared.get("threads"))
         rows, limits = self._checked(now, queries, radius, min_similarity, closed, threads)
-        rules = None
-        if not (where is exclude is query_groups is point_groups is groups is None):
-            rules = self._rules(now, len(rows), Given(where, exclude, query_groups, point_groups, groups))
+        rules = self._rules(now, len(rows), Given.of(shared))
         if isinstance(now, SparseState):
             counts = now.count(rows, limits, rules, self._asks(threads, progress))
         elif len(rows) and rules is None and now.only is not None:
@@ -166,7 +151,7 @@ class RadiusIndex(IndexBase):
         index = self._frozen()
         value = "float64" if self.dtype == "float64" else "float32"
         within: dict[str, Any] = {"radius": radius, "min_similarity": min_similarity, "closed": closed}
-        limits_of(self._metric, 1, value, **within)  # refuses a bad radius here, not on the thread that searches
+        limits_of(self._metric, 1, value, **within)  # refuses an invalid radius here, not on the thread that searches
 
         def find(part: Any, counted: ProgressLike) -> RadiusNeighbors:
             found: RadiusNeighbors = index.radius_search(part, **within, max_neighbors=max_neighbors, progress=counted)
@@ -175,12 +160,12 @@ class RadiusIndex(IndexBase):
         return radius_chunks(index, queries, find, rows=rows, chunk_rows=chunk_rows, progress=progress)
 
     def _keep_quick(self, now: State, those: DecidedPoints, queries: Any, limits: Any, quick_of: Any) -> None:
-        """Cache a function to repeat a search of a single segment, if the CPU answers it in microseconds."""
+        """Cache a function that repeats a search of a single segment, if the CPU answers it in microseconds."""
         if not those.call.place.devices:
             quick = quick_of(those.call, those.decision, Within(queries, limits), those.rows)
             if quick is not None:
                 self._keep(now, those.decision, queries, quick)
 
-    def _brute(self, rows: Any, taken: int) -> Segment:
-        """Prepare removed points as a segment, so that a count can subtract them."""
+    def _brute(self, rows: Any, taken: int) -> Any:
+        """Prepare the removed points as a segment, so that their count can be subtracted."""
         return self._segment(rows, taken, by_force(self._base))

@@ -16,7 +16,7 @@ from tonari.core.results.neighbors import Neighbors, no_neighbors
 from tonari.filters.arguments import Given
 from tonari.methods import repeated
 from tonari.methods.answer import checked, on_side_of
-from tonari.methods.options import ThreadOptions, shares
+from tonari.methods.options import IndexOptions, shares
 from tonari.methods.repeated import repeating_method
 from tonari.streams.searching import search_chunks
 
@@ -25,22 +25,16 @@ if TYPE_CHECKING:
 
 
 class SearchIndex(IndexBase):
-    """The searches of :class:`tonari.Index`."""
+    """The k-NN searches of :class:`tonari.Index`."""
 
     @repeating_method(kept_of)
     @in_default_floats
-    @shares(ThreadOptions)
+    @shares(IndexOptions)
     def search(
         self,
         queries: Any,
         k: int,
-        *,
-        where: Any = None,
-        exclude: Any = None,
-        query_groups: Any = None,
-        point_groups: Any = None,
-        groups: str | None = None,
-        **shared: Unpack[ThreadOptions],
+        **shared: Unpack[IndexOptions],
     ) -> Neighbors:
         """Find the k nearest points of every query; see :func:`search`. Results contain the ids of points.
 
@@ -52,8 +46,8 @@ class SearchIndex(IndexBase):
         now = self._state
         for one in now.unchanged:
             one.check(queries)
-        filtered = not (where is exclude is query_groups is point_groups is groups is None)
-        only = None if filtered else now.only
+        filters = Given.of(shared)
+        only = None if filters else now.only
         as_given = self._change is None and threads is None
         inputs.warn_of_dropped({"queries": queries}, "use tonari.search with differentiable=True")
         if only is not None and as_given:
@@ -68,10 +62,8 @@ class SearchIndex(IndexBase):
                 self._keep_search(now, those, rows, k, progress)
             return on_side_of(queries, self._finished(found))
         k = inputs.check_k(k, now.n, without_self=False)
-        rules = None
-        if filtered:
-            rules = self._rules(now, len(rows), Given(where, exclude, query_groups, point_groups, groups))
-        else:
+        rules = self._rules(now, len(rows), filters)
+        if not filters:
             self._check_method(now, k)
         if len(rows):
             found = now.nearest(rows, k, rules, self._asks(threads, progress))
@@ -80,7 +72,7 @@ class SearchIndex(IndexBase):
         return on_side_of(queries, self._finished(found))
 
     def _keep_search(self, now: State, those: SegmentPoints, queries: Any, k: Any, progress: ProgressLike) -> None:
-        """Cache functions to repeat a search of a state with a single segment."""
+        """Cache functions that repeat a search of a state with a single segment."""
         call, points, metric = those.call, those.rows, self._metric
         if type(k) is not int:
             return

@@ -23,8 +23,8 @@ from tonari.methods.call import Call
 from tonari.methods.decision import Decision
 from tonari.methods.options import Options
 from tonari.methods.registry import NAMES, is_exact, method_for
+from tonari.methods.rows.place import may_take_fewer
 from tonari.methods.rows.points import Points
-from tonari.methods.rows.where import may_take_fewer
 from tonari.metrics import get_metric
 from tonari.metrics.problem import make_problem, usual_dtype
 
@@ -189,7 +189,7 @@ def explain(
         if run and search is not None:
             with recording("knn_graph" if graph else "search", problem.m, timed=True) as record:
                 decision = look()
-                assert decision is not None  # arrays were passed, so data could decide what sizes leave open
+                assert decision is not None  # arrays were passed, so their data can decide where sizes do not
                 search(decision)
             return Explanation(decision.plan.method, decision.reason, candidates, record)
         decision = look()
@@ -201,7 +201,7 @@ def explain(
 
 
 def _search(points: Points, rows: Any, k: int, graph: bool, exact: bool, decision: Decision) -> None:
-    """Run the search as a public function would: by replaying a captured CUDA graph, else by running the decision."""
+    """Run the search as a public function would: replay a captured CUDA graph, or else run the decision."""
     if exact and points.replayed(rows, k, False, self_join=graph) is not None:
         return
     metric = points.call.metric

@@ -18,7 +18,7 @@ from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors, no_neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors, none_within
 from tonari.core.trail import part
-from tonari.filters.answers.ties import first_and_tied, joined_ties
+from tonari.filters.answers.asking import first_and_tied, joined_ties
 from tonari.filters.rules import Rules
 from tonari.methods.rows.value_range import DIGITS, may_underflow, refusal
 from tonari.metrics import Metric
@@ -150,7 +150,7 @@ class Among:
         counts = count_sparse(queries, *ready, request, progress=self.progress)
         silent = dataclasses.replace(self, progress=False)
         for block in self._doubtful(queries, limits, counts):
-            silent.within(queries, limits, rules, rows=block, ready=ready)  # raises ValueError for overflow
+            silent.within(queries, limits, rules, rows=block, ready=ready)  # raises ValueError for an overflow
         return counts
 
     def with_ties(
@@ -191,7 +191,7 @@ class Among:
     def _doubtful(
         self, queries: SparseRows, limits: npt.NDArray[Any], counts: npt.NDArray[np.int64]
     ) -> Iterator[slice]:
-        """Yield, as short slices, queries whose counts may depend on distances that overflowed or underflowed."""
+        """Yield, as short slices, the queries whose counts may depend on distances that overflowed or underflowed."""
         if self.metric.bits or self.metric.angular:
             return
         ends, magnitudes = np.finfo(limits.dtype), np.abs(limits)
@@ -247,14 +247,14 @@ class Among:
 
 
 def native_rules(rules: Rules | None) -> tuple[_native.Allowed | None, int]:
-    """Return filters in the form that kernels read, and the number of bytes of this form."""
+    """Return filters in the form that kernels read, and the size of this form in bytes."""
     if rules is None:
         return None, 0
     allowed, held = rules.as_allowed(), rules.held_bytes()
     if allowed is None and rules.shared is None and rules.mask is not None:
         mask = np.ascontiguousarray(rules.mask)
         allowed, held = dataclasses.replace(rules, mask=mask).as_allowed(), held + mask.nbytes
-    assert allowed is not None  # no call has both one mask for all queries and a mask for each
+    assert allowed is not None  # a call has one mask for all queries or a mask for each query, never both
     return allowed.native, held
 
 
@@ -268,7 +268,10 @@ def _largest(rows: SparseRows) -> npt.NDArray[np.float64]:
 
 
 def _differ(queries: SparseRows, row: int, points: SparseRows, point: int, *, products: bool) -> bool:
-    """Whether the exact value of two rows is nonzero: they share a column (inner product) or differ (distance)."""
+    """Whether the exact value of two rows is nonzero.
+
+    This is the case if they share a column (inner product) or differ (distance).
+    """
     (a, p), (b, q) = (
         (of.columns[of.indptr[at] : of.indptr[at + 1]], of.values[of.indptr[at] : of.indptr[at + 1]])
         for of, at in ((queries, row), (points, point))

@@ -20,6 +20,7 @@ from tonari.filters.arguments import Given, shared_mask, window_of
 from tonari.filters.rules import Rules
 from tonari.graph.knn_graph import KNNGraph
 from tonari.graph.lists import Lists
+from tonari.methods.call import Radius
 from tonari.methods.options import Options
 from tonari.metrics import Metric, get_metric
 from tonari.metrics.changes.change import Change
@@ -31,16 +32,8 @@ from tonari.sparse.plan import refusal as metric_refusal
 from tonari.sparse.rows import Ranking, SparseRows, as_sparse_rows
 
 
-class Radius(NamedTuple):
-    """Three arguments of a radius search, not yet checked."""
-
-    radius: Any
-    min_similarity: Any
-    closed: Any
-
-
 def are_sparse(rows: Any, others: Any = None) -> bool:
-    """Whether one of the arrays is a sparse matrix or array of SciPy, or such rows after their check."""
+    """Whether one of the arrays is sparse: a matrix or array of SciPy, or sparse rows that have been checked."""
     return any(hasattr(each, "tocsr") or isinstance(each, SparseRows) for each in (rows, others))
 
 
@@ -253,7 +246,7 @@ class SparsePairs:
             self._ready = call.among.ready(call.queries, problem, within=True, held=memory)
 
     def of(self, rows: slice, progress: ProgressLike) -> Pairs:
-        """Find all pairs of a row and a later row, both allowed by `where`; the slice `rows` selects the first ones."""
+        """Find all pairs of a row in the slice `rows` and a later row, of rows that `where` allows."""
         among = dataclasses.replace(self._call.among, progress=progress)
         lists = among.within(
             self._call.queries, self._limits, self._rules, own=True, later=True, rows=rows, ready=self._ready

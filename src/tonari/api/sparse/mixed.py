@@ -34,7 +34,7 @@ def in_one_layout(verb: Callable[P, R]) -> Callable[P, R]:
         sets = checked_metric(given.get("metric", "euclidean")).bits
         check_place(given.get("method", "auto"), given.get("device", "auto"))
         side = inputs.side_of(queries, "queries")
-        # Type checkers cannot match the other arguments with P.
+        # type checkers cannot match the other arguments with P
         found: Any = verb(*_both(queries, points, sets=sets), *args[2:], **given)  # type: ignore[arg-type]
         if isinstance(found, tuple):
             return cast(R, type(found)(*(inputs.hand_back(part, side) for part in found)))

@@ -13,11 +13,10 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.pairs import Pairs, pairs_of
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.core.trail import recording
-from tonari.filters.answers.ties import are_all
-from tonari.filters.arguments import Given, shared_mask
+from tonari.filters.answers.asking import are_all
+from tonari.filters.arguments import shared_mask
 from tonari.graph.knn_graph import KNNGraph
 from tonari.graph.lists import Lists
-from tonari.user_metrics.cpu import nearest as by_nearness
 from tonari.user_metrics.cpu import within as by_radius
 from tonari.user_metrics.values import MatrixValues, Values, strip
 
@@ -26,21 +25,12 @@ def search_given(
     call: GivenCall,
     k: int,
     *,
-    where: Any = None,
-    exclude: Any = None,
-    query_groups: Any = None,
-    point_groups: Any = None,
-    groups: str | None = None,
-    exclude_within: int | None = None,
     ties: str = "first",
 ) -> Neighbors | RadiusNeighbors:
     """Find the k nearest points of every query; see :func:`tonari.search`."""
     k = inputs.check_k(k, call.values.n, without_self=False)
-    limits = Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within)
-    allowed = call.allowed(limits)
-    found = by_nearness.nearest(
-        call.values, k, call.plan(k), allowed=allowed, threads=call.threads, progress=call.progress
-    ).found
+    allowed = call.allowed()
+    found, _ = call.nearest(k, allowed)
     if are_all(ties):
         return RadiusNeighbors(*call.handed_back(call.with_ties(found, allowed)))
     return Neighbors(*call.handed_back(found))
@@ -52,9 +42,6 @@ def graph_given(
     *,
     symmetric: bool = False,
     include_self: bool = False,
-    where: Any = None,
-    batch: Any = None,
-    exclude_within: int | None = None,
     ties: str = "first",
 ) -> KNNGraph | RadiusNeighbors:
     """Build the graph of the k nearest other points; see :func:`tonari.knn_graph`."""
@@ -63,19 +50,12 @@ def graph_given(
     if tied and include_self:
         raise ValueError("include_self: not with ties='all', whose lists have no column for the point itself")
     k = inputs.check_k(k, values.n - (not include_self), without_self=not include_self)
-    shared_mask(where, values.n)
-    allowed = call.allowed(Given(where=where, batch=batch, exclude_within=exclude_within))
+    shared_mask(call.filters.where, values.n)
+    allowed = call.allowed()
     plan, others = call.plan(k), k - include_self
     with recording("knn_graph", values.n) as record:
         if others:
-            found, own = by_nearness.nearest(
-                *(values, others, plan),
-                own=True,
-                symmetric=symmetric,
-                allowed=allowed,
-                threads=call.threads,
-                progress=call.progress,
-            )
+            found, own = call.nearest(others, allowed, own=True, symmetric=symmetric, plan=plan)
         else:
             places = (slice(i, i + 1) for i in range(values.n))
             own = np.concatenate([strip(values, i, i, 1, own=True)[0] for i in places])
@@ -95,99 +75,60 @@ def kth_given(call: GivenCall, k: int, *, symmetric: bool = False) -> Any:
     """Find the distance of every point to its k-th nearest other point; see :func:`tonari.kth_distance`."""
     values = call.values
     k, symmetric = inputs.check_k(k, values.n - 1, without_self=True), _symmetric(symmetric, values)
-    found, _ = by_nearness.nearest(
-        values, k, call.plan(k), own=True, symmetric=symmetric, threads=call.threads, progress=call.progress
-    )
+    found, _ = call.nearest(k, None, own=True, symmetric=symmetric)
     return call.handed_back((found.distances[:, -1].copy(),))[0]
 
 
 def radius_given(
     call: GivenCall,
-    radius: Any = None,
     *,
-    min_similarity: Any = None,
-    closed: Any = True,
     max_neighbors: Any = None,
-    where: Any = None,
-    exclude: Any = None,
-    query_groups: Any = None,
-    point_groups: Any = None,
-    groups: str | None = None,
-    exclude_within: int | None = None,
 ) -> RadiusNeighbors:
     """Find all points within a radius of every query; see :func:`tonari.radius_search`."""
     most = None if max_neighbors is None else inputs.check_count(max_neighbors, "max_neighbors")
-    limits = call.limits(radius, min_similarity, closed)
-    allowed = call.allowed(Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within))
-    found = by_radius.within(call.values, limits, call.plan(0), allowed=allowed, progress=call.progress)
-    return call.listed(found, most)
+    limits = call.limits()
+    allowed = call.allowed()
+    return call.listed(call.within(limits, allowed), most)
 
 
 def count_given(
     call: GivenCall,
-    radius: Any = None,
-    *,
-    min_similarity: Any = None,
-    closed: Any = True,
-    where: Any = None,
-    exclude: Any = None,
-    query_groups: Any = None,
-    point_groups: Any = None,
-    groups: str | None = None,
-    exclude_within: int | None = None,
 ) -> Any:
     """Count the points within a radius of every query; see :func:`tonari.radius_count`."""
-    limits = call.limits(radius, min_similarity, closed)
-    allowed = call.allowed(Given(where, exclude, query_groups, point_groups, groups, exclude_within=exclude_within))
+    limits = call.limits()
+    allowed = call.allowed()
     counts = by_radius.count(call.values, limits, call.plan(0), allowed=allowed, progress=call.progress)
     return call.handed_back((counts,))[0]
 
 
 def radius_graph_given(
     call: GivenCall,
-    radius: Any = None,
     *,
     symmetric: bool = False,
-    min_similarity: Any = None,
-    closed: Any = True,
     max_neighbors: Any = None,
-    where: Any = None,
-    batch: Any = None,
-    exclude_within: int | None = None,
 ) -> RadiusNeighbors:
     """Find all other points within a radius of every point; see :func:`tonari.radius_graph`."""
     most = None if max_neighbors is None else inputs.check_count(max_neighbors, "max_neighbors")
-    values, limits = call.values, call.limits(radius, min_similarity, closed)
-    symmetric = _symmetric(symmetric, values) and bool((limits == limits[:1]).all())
-    shared_mask(where, values.n)
-    allowed = call.allowed(Given(where=where, batch=batch, exclude_within=exclude_within))
-    found = by_radius.within(
-        *(values, limits, call.plan(0)), own=True, symmetric=symmetric, allowed=allowed, progress=call.progress
-    )
-    return call.listed(found, most)
+    values, limits = call.values, call.limits()
+    symmetric = _symmetric(symmetric, values)
+    shared_mask(call.filters.where, values.n)
+    allowed = call.allowed()
+    return call.listed(call.within(limits, allowed, own=True, symmetric=symmetric), most)
 
 
 def pairs_given(
     call: GivenCall,
-    radius: Any = None,
-    *,
-    min_similarity: Any = None,
-    closed: Any = True,
-    where: Any = None,
-    exclude_within: int | None = None,
 ) -> Pairs:
     """Find all pairs of points within a radius of each other; see :func:`tonari.pairs`."""
     values = call.values
-    limits = call.limits(radius, min_similarity, closed)
-    mask, rule = shared_mask(where, values.n), call.allowed(Given(where=where, exclude_within=exclude_within))
+    limits = call.limits()
+    mask, rule = shared_mask(call.filters.where, values.n), call.allowed()
 
     def allowed(rows: npt.NDArray[np.int64], others: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         passed = np.ones(rows.shape, bool) if rule is None else rule(rows, others)
         return passed if mask is None else passed & mask.host[rows]
 
-    found = by_radius.within(
-        *(values, limits, call.plan(0)), own=True, later=True, allowed=allowed, progress=call.progress
-    )
+    found = call.within(limits, allowed, own=True, later=True)
     return Pairs(*call.handed_back(pairs_of(found, 0)))
 
 

@@ -56,7 +56,7 @@ def info(file: Path, key: str | None, read: Inputs, as_json: bool) -> None:
         read.check([file])
     facts = _facts(file, key, read)
     extra = dict(facts["extra"])
-    plan = extra.pop("plan", {})  # the plan in a directory is for one shard, not for the whole graph
+    plan = extra.pop("plan", {})  # the plan in a directory is that of one shard, not of the whole graph
     ran = extra.pop("record", None)
     if isinstance(extra.get("filters"), dict):
         extra["filters"] = in_words(extra["filters"])
@@ -141,7 +141,7 @@ def _graph_facts(path: Path) -> dict[str, Any]:
 
 
 def _unfinished_facts(path: Path) -> dict[str, Any]:
-    """Describe the unfinished output file of a search by the journal stored with it."""
+    """Describe the unfinished output file of a search by the journal that is stored next to it."""
     journal = kept(path.with_suffix(""))[1]
     if journal is None:
         raise FileNotFoundError(f"{path}.json: does not exist, the journal that tonari search keeps beside OUT.part")

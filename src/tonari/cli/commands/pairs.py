@@ -13,8 +13,7 @@ import numpy as np
 
 from tonari.api import pairing
 from tonari.cli import _common, _options, tuning
-from tonari.cli._points import Inputs, id_option, inputs_option
-from tonari.cli._radius import check_radius, min_similarity_option, radius_option
+from tonari.cli._points import Inputs, check_radius, id_option, inputs_option, min_similarity_option, radius_option
 from tonari.core.results.pairs import Pairs
 from tonari.io._common import Array
 from tonari.io.neighbors.pairs import SUFFIXES, write_pairs

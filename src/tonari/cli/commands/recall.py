@@ -21,8 +21,8 @@ from tonari.io.neighbors.ground_truth import HDF5_SUFFIXES
 from tonari.metrics import get_metric
 from tonari.metrics.recall import neighbors_recall
 
-# Largest relative difference of distances that count as equal: rounding differences are smaller, and the difference of
-# a distance from its square is larger.
+# Largest relative difference between two distances that count as equal. Rounding causes smaller differences, and a
+# distance and its square differ by more.
 _ALIKE = 1e-3
 
 
@@ -153,10 +153,11 @@ def _results(found_in: Path, truth_in: Path, metric: str, *, as_json: bool) -> N
 
 
 def _check_filters(found: Path, truth: Path) -> None:
-    """Raise an error if the records in two files say that their neighbours were found with different filters."""
+    """Raise an error if the records of two files say that their neighbours were found with different filters."""
     recorded = [filters_in(path) if path.suffix.lower() in (*HDF5_SUFFIXES, ".npz") else {} for path in (found, truth)]
     ours, theirs = recorded
-    known = all(about for filters in recorded for about in filters.values())  # HDF5 stores names alone
+    # HDF5 files store only the names of filters
+    known = all(about for filters in recorded for about in filters.values())
     if ours.keys() != theirs.keys() or (known and ours != theirs):
         by_ours, by_theirs = (in_words(filters) or "no filter" for filters in recorded)
         raise Unsupported(
@@ -184,7 +185,10 @@ def _check_order(path: Path, distances: Any, metric: str) -> None:
 
 
 def _disagreement(found: Neighbors, truth: Neighbors) -> str:
-    """Return a warning if most points that both files have at the same rank differ in distance; otherwise ""."""
+    """Return a warning if the two files disagree about distances; otherwise "".
+
+    They disagree if most points that both list at the same rank have different distances.
+    """
     same = (found.indices == truth.indices[:, : found.indices.shape[1]]) & (found.indices >= 0)
     ours, theirs = found.distances[same], truth.distances[:, : found.indices.shape[1]][same]
     differ = ~np.isclose(ours, theirs, rtol=_ALIKE)

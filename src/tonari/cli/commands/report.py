@@ -70,7 +70,8 @@ def report(
         read.check([points])
         check_points(points, key, graph)
         rows = read.read(points, key)
-    plan = Manifest.read(graph).plan if graph.is_dir() and made.record is None else None  # a record shows its own plan
+    # the record of a run shows the plan itself
+    plan = Manifest.read(graph).plan if graph.is_dir() and made.record is None else None
     found = contents(made.lists, rows, sample=sample, seed=seed, threads=threads, progress=progress, plan=plan)
     page = render(found, graph.name).encode()
     with atomic(output) as file:

@@ -14,8 +14,15 @@ from tonari.api.shards import build_neighbors
 from tonari.api.sparse.answers import are_sparse
 from tonari.cli import _common, _options
 from tonari.cli._directories import names_a_directory, refuse, told
-from tonari.cli._points import Inputs, check_named, id_option, inputs_option
-from tonari.cli._radius import check_radius, min_similarity_option, radius_option
+from tonari.cli._points import (
+    Inputs,
+    check_named,
+    check_radius,
+    id_option,
+    inputs_option,
+    min_similarity_option,
+    radius_option,
+)
 from tonari.core.errors import Unsupported
 from tonari.core.trail import Record, recording
 from tonari.io._common import open_regular, parsing, size_of
@@ -151,7 +158,7 @@ def search(
         except KeyboardInterrupt:
             _tell_what_is_kept(target, asked.shape[0], force=force)
             raise
-        (record,) = record.parts  # for the whole file, including the rows that earlier, interrupted runs found
+        (record,) = record.parts  # for the whole file, including rows that earlier, interrupted runs have found
     else:
         with recording("search", asked.shape[0]) as record:
             filters = {"where": _mask(where), "exclude_within": exclude_within}
@@ -179,9 +186,9 @@ def _mask(where: Path | None) -> Any:
 
 
 def _queries_key(queries: Path, given: str | None) -> str | None:
-    """Return the name of the queries' array in a file; in HDF5 files the default, "train", would be the points."""
+    """Return the key of the queries' array in a file; in HDF5 files, the default "train" would be the points."""
     if given is None and queries.suffix.lower() in HDF5_SUFFIXES:
-        return "test"  # the name of the queries' dataset in files of ann-benchmarks
+        return "test"  # the queries in files of ann-benchmarks
     return given
 
 

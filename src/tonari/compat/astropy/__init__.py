@@ -1,7 +1,6 @@
 """Cross-matching of sky catalogues with the interface of ``astropy.coordinates``.
 
-matching.py      match_coordinates_sky, match_one_to_one
-around.py        search_around_sky
+matching.py      match_coordinates_sky, match_one_to_one, search_around_sky
 arguments.py     sky, which accepts columns of degrees; conversion of astropy's coordinates and of results
 separations.py   angles between positions, correct to a few units in the last place
 
@@ -35,8 +34,13 @@ astropy's, so the last digits of an Angle may differ from ``SkyCoord.separation`
 """
 
 from tonari.compat.astropy.arguments import Sky, sky
-from tonari.compat.astropy.around import CoordinateSearchResult, search_around_sky
-from tonari.compat.astropy.matching import CoordinateMatchResult, match_coordinates_sky, match_one_to_one
+from tonari.compat.astropy.matching import (
+    CoordinateMatchResult,
+    CoordinateSearchResult,
+    match_coordinates_sky,
+    match_one_to_one,
+    search_around_sky,
+)
 from tonari.core.hints import missing_from
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Conversion of catalogues, as astropy coordinates or columns of degrees, and of results back to the same types."""
+"""Conversion of catalogues, given as astropy coordinates or as columns of degrees, and of results to the same types."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class Pair(NamedTuple):
         return cls(_in_unit(parts[0], unit, names[0]), _in_unit(parts[1], unit, names[1]), first.shape, (moved, second))
 
     def limit(self, seplimit: Any) -> Float64:
-        """Check `seplimit`, and return a limit in degrees for each position of the first catalogue, of shape (n,)."""
+        """Check `seplimit`, and return the limit in degrees for each position of the first catalogue: shape (n,)."""
         if self.coordinates is None:
             if hasattr(seplimit, "unit"):
                 raise TypeError("seplimit: expected a number of degrees, as the catalogues are in degrees")
@@ -154,7 +154,7 @@ class Pair(NamedTuple):
         else:
             ends = first.ravel()[left] if first.shape else first, second[right]
             apart = ends[unit_of].separation_3d(ends[1 - unit_of])
-        return Angle(np.atleast_1d(degrees), "deg"), apart  # astropy returns an array even for one position
+        return Angle(np.atleast_1d(degrees), "deg"), apart  # astropy returns arrays even for a single position
 
 
 def chords(degrees: Float64) -> Float64:
@@ -167,7 +167,7 @@ def chords(degrees: Float64) -> Float64:
 
 
 def check_store(storekdtree: Any) -> None:
-    """Check the argument `storekdtree`, which makes astropy store a tree in the catalogue and has no effect here."""
+    """Check the argument `storekdtree`: it makes astropy store a tree in the catalogue, but has no effect here."""
     if not isinstance(storekdtree, str | bool):
         raise TypeError(f"storekdtree={storekdtree!r}: expected a name or a bool, which change nothing here")
 
@@ -213,7 +213,10 @@ def _is_astropys(given: Any) -> bool:
 
 
 def _in_frame_of(first: Any, second: Any) -> Any:
-    """Return the first coordinates in the frame of the second, converted as astropy's matching functions do."""
+    """Return the first coordinates in the frame of the second.
+
+    The conversion is that of astropy's matching functions.
+    """
     from astropy.coordinates import SkyCoord
 
     if isinstance(first, SkyCoord):

@@ -110,7 +110,7 @@ def _degrees(left: Positions, right: Positions) -> Float64:
 
 
 def _less(left: Float64, right: Float64, unit: Unit) -> Float64:
-    """Return the differences of two arrays of longitudes, reduced to at most 180 degrees in magnitude."""
+    """Return the differences of two arrays of longitudes, minus whole turns: at most 180 degrees in magnitude."""
     half, correction = unit.half_turn
     difference = left - right
     backwards = difference - left
@@ -120,7 +120,7 @@ def _less(left: Float64, right: Float64, unit: Unit) -> Float64:
 
 
 def _cosine(latitude: Float64, unit: Unit) -> Float64:
-    """Return the cosines of latitudes, at least 0, accurate at the poles too."""
+    """Return the cosines of latitudes, which are at least 0; they are accurate at the poles too."""
     if unit is RADIANS:
         return np.maximum(sin_cos(latitude)[1], 0.0)
     size = np.abs(latitude)

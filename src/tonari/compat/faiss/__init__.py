@@ -2,8 +2,7 @@
 
 index_flat.py     IndexFlat, IndexFlatL2, IndexFlatIP
 index_id_map.py   IndexIDMap, IndexIDMap2
-nearest.py        knn, normalize_L2
-threads.py        omp_set_num_threads, omp_get_max_threads
+nearest.py        knn, normalize_L2, omp_set_num_threads, omp_get_max_threads
 arguments.py      conversion of FAISS's metric numbers and arrays, and padding of short lists
 
 ====================================================  ================================================================
@@ -49,8 +48,7 @@ from tonari.compat.faiss.arguments import (
 )
 from tonari.compat.faiss.index_flat import IndexFlat, IndexFlatIP, IndexFlatL2
 from tonari.compat.faiss.index_id_map import IndexIDMap, IndexIDMap2
-from tonari.compat.faiss.nearest import knn, normalize_L2
-from tonari.compat.faiss.threads import omp_get_max_threads, omp_set_num_threads
+from tonari.compat.faiss.nearest import knn, normalize_L2, omp_get_max_threads, omp_set_num_threads
 from tonari.core.hints import missing_from
 
 __all__ = [

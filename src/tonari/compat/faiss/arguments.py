@@ -42,7 +42,7 @@ def rows_of(x: Any, name: str, width: int | None = None) -> npt.NDArray[np.float
     array = numbers_of(x, name, "(n, d)")
     if array.ndim != 2 or (width is not None and array.shape[1] != width):
         raise ValueError(f"{name}: expected shape (n, {'d' if width is None else width}), got {array.shape}")
-    with np.errstate(over="ignore"):  # as_rows refuses the resulting infinity
+    with np.errstate(over="ignore"):  # values beyond float32 become infinite, which as_rows refuses
         rows: npt.NDArray[np.float32] = np.ascontiguousarray(array, np.float32)
     if len(rows):
         inputs.as_rows(rows, name)
@@ -64,7 +64,7 @@ def ids_of(x: Any, name: str) -> npt.NDArray[np.int64]:
 
 
 def filled(m: int, k: int, metric: str) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-    """Return distances and indices of shape (m, k) with all neighbours missing."""
+    """Return distances and indices of shape (m, k) that stand for missing neighbours."""
     worst = -_LARGEST if METRICS[metric].descending else _LARGEST
     return np.full((m, k), worst, np.float32), np.full((m, k), -1, np.int64)
 

@@ -11,7 +11,7 @@ from tonari import inputs
 from tonari.api.index.index import Index
 from tonari.compat.arguments import leave_out, number_of
 from tonari.compat.faiss.arguments import METRIC_INNER_PRODUCT, METRIC_L2, filled, ids_of, metric_of, padded, rows_of
-from tonari.compat.faiss.threads import threads
+from tonari.compat.faiss.nearest import threads
 from tonari.core.hints import Hinted
 from tonari.core.process.compiling import not_compiled
 from tonari.metrics import METRICS

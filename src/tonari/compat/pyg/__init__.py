@@ -2,10 +2,8 @@
 
 Import them by ``from tonari.compat.pyg import knn_graph``.
 
-lists_of_k.py   knn, knn_graph, nearest
-within.py       radius, radius_graph
+edges.py        knn, knn_graph, nearest, radius, radius_graph, and conversion of neighbour lists to tensors of edges
 arguments.py    checks and conversion of PyG's arguments
-edges.py        conversion of neighbour lists to tensors of edges
 
 ========================================  =============================================================================
 covered                                   how
@@ -40,8 +38,7 @@ Differences:
 - Distances are float64 values rounded once, on every device.
 """
 
-from tonari.compat.pyg.lists_of_k import knn, knn_graph, nearest
-from tonari.compat.pyg.within import radius, radius_graph
+from tonari.compat.pyg.edges import knn, knn_graph, nearest, radius, radius_graph
 from tonari.core.hints import missing_from
 
 __all__ = ["knn", "knn_graph", "nearest", "radius", "radius_graph"]

@@ -48,7 +48,10 @@ def clouds_of(batch: Any, name: str, count: int, batch_size: Any) -> npt.NDArray
 
 
 def groups_of(batch_x: Any, batch_y: Any, n: int, m: int, batch_size: Any) -> dict[str, Any]:
-    """Check `batch_x` and `batch_y`, both given or both None, and return the group arguments of tonari's search."""
+    """Check `batch_x` and `batch_y`, which are both given or both None.
+
+    Return the group arguments of tonari's search.
+    """
     if (batch_x is None) != (batch_y is None):
         have, lacks = ("batch_x", "batch_y")[:: 1 if batch_y is None else -1]
         raise ValueError(f"{have}: came without {lacks}; give the cloud of each point of x and of each point of y")

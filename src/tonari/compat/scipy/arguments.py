@@ -14,7 +14,7 @@ from tonari.compat.arguments import number_of, numbers_of
 from tonari.core.errors import Unsupported
 from tonari.metrics.names import MINKOWSKI, powers
 
-_LEAST_P = 1.0  # smallest accepted p of a Minkowski norm, as in SciPy
+_LEAST_P = 1.0  # smallest p of a Minkowski norm that SciPy accepts
 
 
 def metric_of(p: Any, eps: Any) -> str:
@@ -61,7 +61,7 @@ def float64_rows(x: Any, name: str) -> npt.NDArray[np.float64]:
 
 
 def queries_of(x: Any, m: int) -> tuple[npt.NDArray[np.float64], tuple[int, ...]]:
-    """Check query points of shape (..., m), and return them as rows of a matrix, and the leading dimensions."""
+    """Check query points of shape (..., m); return them as the rows of a matrix, and their leading dimensions."""
     plain = type(x) is np.ndarray and x.dtype == np.float64
     array = x if plain else float64_rows(x, "x")
     if array.ndim == 0 or array.shape[-1] != m:
@@ -98,7 +98,7 @@ def radii_of(r: Any, name: str, shape: tuple[int, ...]) -> npt.NDArray[np.float6
 def weights_of(
     weights: Any, sizes: tuple[int, int], same: bool
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Check `weights` and return the weights of both trees' points; `same` says that the two trees are one tree."""
+    """Check `weights`, and return the weights of both trees' points; `same` says that both are the same tree."""
     if not isinstance(weights, tuple):
         if not same:
             raise ValueError("weights: expected a tuple of two arrays, as the trees differ")

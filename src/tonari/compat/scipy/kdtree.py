@@ -51,13 +51,13 @@ class cKDTree(Hinted, TwoTrees):
         self.maxes: npt.NDArray[np.float64] = self.data.max(axis=0) if self.n else np.zeros(self.m)
         self.mins: npt.NDArray[np.float64] = self.data.min(axis=0) if self.n else np.zeros(self.m)
         self._indexes: dict[str, Index | Periodic] = {}
-        self._kept: dict[Key, Kept] = {}  # cached searches, for queries with the same shapes and arguments
+        self._kept: dict[Key, Kept] = {}  # prepared searches, by the shapes and arguments of the queries
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_kept": {}}
 
     def _index(self, metric: str) -> Index | Periodic | NoPoints:
-        """Return the index of the points for a metric, prepared at the first search."""
+        """Return the index of the points for this metric, which is prepared at the first search."""
         if not self.n:
             return NoPoints()
         if metric not in self._indexes:
@@ -125,7 +125,10 @@ class cKDTree(Hinted, TwoTrees):
         return (d, i) if shape else (float(d), np.intp(i))
 
     def _nearest(self, x: Any, k: int, metric: str, threads: int | None) -> tuple[Any, Any]:
-        """Find the k nearest points for k <= n, without an upper bound on distances; no neighbour is missing."""
+        """Find the k nearest points, for k <= n and without an upper bound on distances.
+
+        No neighbour can then be missing.
+        """
         rows, lead = queries_of(x, self.m)
         shape = lead if k == 1 else (*lead, k)
         if not len(rows):

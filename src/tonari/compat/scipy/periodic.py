@@ -34,7 +34,7 @@ from tonari.metrics.changes.change import change_of
 Float64 = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
 
-_ROUNDING = 2.0**-46  # bound on the rounding errors of an image and of its distances, per dimension
+_ROUNDING = 2.0**-46  # bound on the rounding errors of an image and of the distances to it, per dimension
 
 
 class _Request(NamedTuple):
@@ -194,7 +194,10 @@ class Periodic:
         return left, right
 
     def _near(self, rows: Float64, moved: npt.NDArray[Any], reach: Float64) -> npt.NDArray[np.bool_]:
-        """Return whether each row's image is within reach of the points' bounding box in the shifted dimensions."""
+        """Return, for each row, whether its image is within reach of the points' bounding box.
+
+        Only the shifted dimensions are tested.
+        """
         length = self.boxsize[moved]
         coordinates = rows[:, moved]
         gaps = np.where(
@@ -211,7 +214,10 @@ class Periodic:
         return image
 
     def _values(self, rows: Float64, left: Ids, right: Ids) -> Float64:
-        """Return the distances of pairs in the box; for p other than 1, 2 and inf the sums before the p-th root."""
+        """Return the distances of pairs in the box.
+
+        For p other than 1, 2 and inf, return the sums before the p-th root is taken.
+        """
         found = np.empty(len(left))
         step = max(1, tuning.ELEMENTS // len(self.boxsize))
         for begin in range(0, len(left), step):

@@ -111,7 +111,7 @@ class TwoTrees(ABC):
             left = np.repeat(np.arange(self.n), np.diff(indptr))
             left, right = left[left < right], right[left < right]
         else:
-            found = cast(Pairs, pairs(self.data, radius, metric=metric))  # a path only with out=
+            found = cast(Pairs, pairs(self.data, radius, metric=metric))  # given only with out=
             left, right = found.left, found.right
         both = np.stack([left, right], axis=1).astype(np.intp)
         return both if output_type == "ndarray" else set(map(tuple, both.tolist()))
@@ -226,6 +226,6 @@ def summed(
     indptr, right, distances = found
     left = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     ascending, of = np.unique(radii, return_inverse=True)
-    first = np.searchsorted(ascending, distances)  # position of the smallest radius that includes each pair
+    first = np.searchsorted(ascending, distances)  # for each pair, the position of the smallest radius that includes it
     sums = np.bincount(first, weights[0][left] * weights[1][right], minlength=len(ascending))
     return np.asarray(np.cumsum(sums)[of], np.float64)

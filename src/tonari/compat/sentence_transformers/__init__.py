@@ -2,10 +2,8 @@
 
 Import them by ``from tonari.compat.sentence_transformers import ...``.
 
-retrieval.py     semantic_search
-mining.py        paraphrase_mining_embeddings
-communities.py   community_detection
-arguments.py     checks of embeddings and score functions
+util.py        semantic_search, paraphrase_mining_embeddings, community_detection
+arguments.py   checks of embeddings and score functions
 
 =======================================  ==============================================================================
 covered                                  how
@@ -34,9 +32,7 @@ value that is rounded once. Other differences:
 - An embedding belongs to a community if its distance, 1 - cosine, is at most 1 - threshold.
 """
 
-from tonari.compat.sentence_transformers.communities import community_detection
-from tonari.compat.sentence_transformers.mining import paraphrase_mining_embeddings
-from tonari.compat.sentence_transformers.retrieval import semantic_search
+from tonari.compat.sentence_transformers.util import community_detection, paraphrase_mining_embeddings, semantic_search
 from tonari.core.hints import missing_from
 
 __all__ = ["community_detection", "paraphrase_mining_embeddings", "semantic_search"]

@@ -77,7 +77,7 @@ def embeddings_of(given: Any, name: str) -> Any:
         inputs.refuse_masked(given, name)
         try:
             rows = np.asarray(given)
-        except ValueError as error:  # NumPy refuses rows of different lengths
+        except ValueError as error:  # NumPy refuses rows of unequal lengths
             raise ValueError(f"{name}: expected embeddings of the same length ({error})") from error
     if rows.ndim == 0:
         raise TypeError(f"{name}: expected embeddings of shape (n, d), got {type(given).__name__}")
@@ -89,7 +89,7 @@ def embeddings_of(given: Any, name: str) -> Any:
 
 
 def beside(queries: Any, corpus: Any) -> Any:
-    """Return the queries on the device of the corpus, copied there if they are on another device."""
+    """Return the queries on the device of the corpus; they are copied if they are on another device."""
     if inputs.place_of(corpus, "corpus_embeddings") == inputs.place_of(queries, "query_embeddings"):
         return queries
     import torch

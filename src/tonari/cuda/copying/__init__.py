@@ -2,5 +2,4 @@
 
 staging.py    threads, pinned buffers and a stream, for both directions
 prefetch.py   copies rows to a device
-collect.py    copies results to host memory
 """

@@ -3,7 +3,9 @@
 A plain copy of pageable memory uses one thread and one buffer of the driver, and waits for all earlier work on its
 stream. Here several threads copy between pageable memory and pinned buffers (5 to 10 GB/s per thread). At the same
 time, a separate stream copies between other pinned buffers and the device (about 50 GB/s in each direction over PCIe
-5). prefetch.py copies to the device, collect.py to the host.
+5). prefetch.py copies to the device; a Collector copies results to the host, through pinned buffers of its own:
+
+    device   --separate stream-->   pinned buffers   --threads-->   arrays
 """
 
 from __future__ import annotations
@@ -126,3 +128,32 @@ class Carrier:
     def _join_streams(self) -> None:
         if self._stream is not None:
             torch.cuda.current_stream(self._device).wait_stream(self._stream)
+
+
+class Collector(Carrier):
+    """Copies tensors to host memory in the background. A context manager, which ends its threads on exit.
+
+    Parameters
+    ----------
+    device : torch device
+        On the CPU, where Triton's interpreter runs, the threads copy the tensors directly.
+    """
+
+    def __init__(self, device: Any) -> None:
+        super().__init__(device, pieces=1)
+
+    def collect(self, source: Any, out: npt.NDArray[Any]) -> None:
+        """Start copying a contiguous tensor into a C-contiguous array; the copy waits for work launched before it.
+
+        The tensor and the array must have the same dtype. The array is complete after :meth:`arrive`. Until then, the
+        tensor is kept in memory, and must not be overwritten.
+        """
+        there, target = source.view(-1).view(torch.uint8), out.reshape(-1).view(np.uint8)
+
+        def move(here: slice, piece: Piece | None) -> None:
+            if piece is None:
+                np.copyto(target[here], there[here].numpy())
+            else:
+                piece.fetch(there[here], target[here], self._stream)
+
+        self._carry(len(there), tuning.PIECE_BYTES, move)

@@ -1,4 +1,4 @@
-"""Search within a radius for one block of queries after another, to stay within a memory budget.
+"""Search of the fitted rows; within a radius, for one block of queries after another, to stay within a memory budget.
 
 The lengths of the neighbour lists are unknown before a search. Unless lists of all points would fit in memory, the
 points within the radius are therefore counted first, and each block gets as many queries as the budget allows.
@@ -15,17 +15,74 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari.api.index.index import Index
+from tonari.api.radius import radius_count, radius_search
+from tonari.api.searching import search
+from tonari.api.user_metrics.call import is_given
 from tonari.core.errors import BudgetExceeded
+from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.estimators import tuning
-from tonari.estimators.answers.rows import GivenRows
+from tonari.metrics.names import PRECOMPUTED
+
+
+class Rows:
+    """The fitted rows of an estimator, with an Index that is built at the first search."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+        self._index: Index | None = None
+
+    def prepared(self, how: dict[str, Any]) -> Index | GivenRows:
+        """Return an object that searches the fitted rows: an Index, or GivenRows for a metric without an Index."""
+        if is_given(how["metric"]):
+            return GivenRows(self.array, how)
+        if self._index is None:
+            self._index = Index(self.array, **how)
+        return self._index
+
+
+class GivenRows:
+    """Fitted rows for metrics that Index does not support: functions, and "precomputed" distances.
+
+    Attributes
+    ----------
+    array : array of shape (n, d), or (n, n) for "precomputed"
+        The fitted rows, or the distances between them.
+    how : dict
+        The keyword arguments of each search.
+    """
+
+    def __init__(self, array: Any, how: dict[str, Any]) -> None:
+        self.array, self.how = array, how
+
+    def search(self, queries: Any, k: int, *, threads: int | None) -> Neighbors:
+        """Find the k nearest fitted rows of each query; for "precomputed", a query is a row of distances to them."""
+        points = None if self.how["metric"] == PRECOMPUTED else self.array
+        found: Neighbors = search(queries, points, k, **self.how | {"threads": threads})
+        return found
+
+    def __len__(self) -> int:
+        return int(self.array.shape[0])
+
+    def radius_search(
+        self, queries: Any, radius: Any, *, threads: int | None, progress: bool | None = None
+    ) -> RadiusNeighbors:
+        """Find the fitted rows within a radius of each query."""
+        points = None if self.how["metric"] == PRECOMPUTED else self.array
+        return radius_search(queries, points, radius, **self.how | {"threads": threads, "progress": progress})
+
+    def radius_count(self, queries: Any, radius: Any, *, threads: int | None, progress: bool | None = None) -> Any:
+        """Count the fitted rows within a radius of each query."""
+        points = None if self.how["metric"] == PRECOMPUTED else self.array
+        return radius_count(queries, points, radius, **self.how | {"threads": threads, "progress": progress})
+
 
 _ENTRY_BYTES = 96  # bytes of memory for one entry of a neighbour list, including the values computed from it
 
 
 @dataclass(frozen=True)
 class Budget:
-    """The memory budget of an estimator, split into fixed arrays and two equal shares: for searches and their results.
+    """The memory budget of an estimator: fixed arrays, and two equal shares for searches and for their results.
 
     Attributes
     ----------
@@ -48,12 +105,12 @@ class Budget:
 
     @property
     def searching(self) -> int | None:
-        """The share of searches, in bytes; None if the budget is not set."""
+        """The bytes that searches may use; None if the budget is not set."""
         return None if self.memory is None else max(1, (self.memory - self.fixed) // 2)
 
     @property
     def entries(self) -> int:
-        """The largest number of neighbours, over all lists of a block, that may be in memory."""
+        """The maximum number of neighbours that the lists of a block of queries may contain together."""
         return tuning.RADIUS_ENTRIES if self.searching is None else self.searching // _ENTRY_BYTES
 
     def blocks(self, counts: npt.NDArray[np.int64], row_bytes: int = 0) -> list[slice]:
@@ -95,7 +152,7 @@ class Budget:
 
     @contextlib.contextmanager
     def refusals(self) -> Iterator[None]:
-        """Restate a search's BudgetExceeded, which is about its share, in terms of the estimator's whole budget."""
+        """If a search needs more than its share, raise BudgetExceeded with the bytes needed by the whole estimator."""
         try:
             yield
         except BudgetExceeded as error:

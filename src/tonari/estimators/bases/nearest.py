@@ -26,7 +26,10 @@ class Nearest(Searching):
         check_n_neighbors(self.n_neighbors, np.iinfo(np.int64).max, without_self=False)
 
     def _lists(self, X: Any, n_neighbors: int | None) -> Neighbors:
-        """Return the k nearest fitted rows of each row of X; for None, of each fitted row among the others."""
+        """Return the k nearest fitted rows of each row of X.
+
+        If X is None, the queries are the fitted rows, which do not find themselves.
+        """
         queries = self._queries(X)
         k = self.n_neighbors if n_neighbors is None else n_neighbors
         k = check_n_neighbors(k, self.n_samples_fit_, without_self=X is None)

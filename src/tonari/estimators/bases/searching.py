@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tonari.api.index.index import Index
 from tonari.api.sparse.answers import are_sparse
-from tonari.api.user_metrics.replacing import is_given
+from tonari.api.user_metrics.call import is_given
 from tonari.core.results.neighbors import Neighbors
-from tonari.estimators.answers.rows import GivenRows, Rows
+from tonari.estimators.answers.blocks import GivenRows, Rows
 from tonari.estimators.settings import DTYPES, SPARSE_DTYPES, columns_of, method_of, metric_of, searched_by, threads_of
 from tonari.inputs import parse_memory
 from tonari.metrics import MISSING_METRICS
@@ -100,7 +100,7 @@ class Searching(BaseEstimator):
         return None if X is None else validate_data(self, X, **self._checks(X), reset=False)
 
     def _complete(self, found: Neighbors) -> Neighbors:
-        """Return lists unchanged; raise an error if one is not full, since rows with NaN may have no common column."""
+        """Return the lists; raise an error if one lacks neighbours, as rows with NaN may have no column in common."""
         if self._takes_nan and (found.indices[:, -1] < 0).any():
             row = int((found.indices[:, -1] < 0).argmax())
             raise ValueError(

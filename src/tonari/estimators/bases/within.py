@@ -8,7 +8,7 @@ import numpy as np
 
 from tonari.api.radius import radius_graph
 from tonari.core.results.radius_neighbors import RadiusNeighbors
-from tonari.estimators.answers.votes_within import cut_up
+from tonari.estimators.answers.votes import cut_up
 from tonari.estimators.bases.searching import Searching, check_mode
 from tonari.estimators.settings import check_radius, threads_of
 
@@ -26,7 +26,10 @@ class Within(Searching):
         check_radius(self.radius)
 
     def _within(self, X: Any, radius: Any) -> RadiusNeighbors:
-        """Return the fitted rows within a radius of each row of X; for None, of each fitted row among the others."""
+        """Return the fitted rows within a radius of each row of X.
+
+        If X is None, the queries are the fitted rows, which do not find themselves.
+        """
         queries = self._queries(X)
         radius = self.radius if radius is None else radius
         if queries is None:

@@ -20,7 +20,9 @@ from tonari.core.process.progress import Progress
 from tonari.core.process.workers import Workers
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import current, decided
+from tonari.exact import tuning
 from tonari.exact.cpu.blocks import AnyBlock, Block, batches, cut_blocks
+from tonari.exact.cpu.boxed import Boxed
 from tonari.exact.cpu.join import Bounds, Join, join_of
 from tonari.exact.cpu.rows.clusters import Near
 from tonari.exact.cpu.rows.contraction import look_pays
@@ -120,14 +122,23 @@ class Search:
                 self.prepared.look,
                 self.prepared.order,
                 self.prepared.sketch,
+                self.prepared.boxes is None,  # the order of boxes was checked when they were made or restored
             )
 
         def close_block(bounds: Bounds, block: _native.RowBlock) -> int:
             part = slice(*bounds)
             return block.finish(found.distances[part], found.indices[part], status[part])
 
-        blocks = cut_blocks(0, len(queries), plan.query_block)
-        refined = self.through(blocks, kernel, new_block, close_block, sampled, near)
+        def compare(bounds: Bounds) -> int:
+            blocks = cut_blocks(*bounds, plan.query_block)
+            return self.through(blocks, kernel, new_block, close_block, sampled, near)
+
+        boxes, packed = self.prepared.boxes, self.resident(kernel)
+        if boxes is not None and len(queries) <= tuning.BOXED_QUERIES and len(packed) == len(self.prepared.slices):
+            boxed = Boxed(boxes, packed, self.workers, plan.isa)
+            refined = boxed.search(queries, new_block, close_block, compare)
+        else:
+            refined = compare((0, len(queries)))
         return self._count(status, level, refined, started, sampled=sampled, final=not may_retry)
 
     def through(
@@ -215,17 +226,28 @@ class Search:
         packed: list[_native.PackedPoints],
         sampled: bool,
     ) -> None:
-        stride = self.plan.sample_stride if sampled else 0
-        if sampled:
+        stride = self.stride(sampled)
+        if stride:
             for part in packed:
                 self.workers.check()
                 block.screen(part, 0, part.groups, stride, True, False)
+        if sampled:
             block.end_sample()
         for part in packed:
             self.workers.check()
             block.screen(part, 0, part.groups, stride, False, self.looks_at(part))
             self.bar.add((bounds[1] - bounds[0]) * part.count)
         self.judge(kernel, block.looked)
+
+    def stride(self, sampled: bool) -> int:
+        """The stride of the groups of points that are compared first; 0 for none.
+
+        Near points are adjacent in the order of boxes. A query that is compared with distant points first would keep
+        too many of them.
+        """
+        if sampled:
+            return self.plan.sample_stride
+        return 0 if self.prepared.boxes is None else tuning.BOXED_STRIDE
 
     def looks_at(self, part: _native.PackedPoints) -> bool:
         """Whether a look, a comparison of contracted rows, precedes the screen of these packed points."""
@@ -265,11 +287,12 @@ class Search:
             for bounds, parts in tasks:
                 for block in parts:
                     block.open(*bounds, *(near or ()))
-            for stage in (True, False) if sampled else (False,):
+            stride = self.stride(sampled)
+            for stage in (True, False) if stride else (False,):
                 for some in self._all_points(kernel, packed):
-                    self._pass_over(tasks, some, plan.sample_stride if sampled else 0, stage)
+                    self._pass_over(tasks, some, stride, stage)
                     del some  # free the compared slices before the next ones are packed
-                if stage:
+                if stage and sampled:
                     for _, parts in tasks:
                         parts[0].end_sample()
             refined += sum(self.workers.map(lambda task: _close(task, close_block), tasks))

@@ -220,6 +220,8 @@ class _Block:
         take_stride: bool,
         looks: bool,
     ) -> None:
+        if take_stride:  # all groups are screened in the pass over the others
+            return
         if self.native.screen(points, group_begin, group_end, looks):
             self.met += points.count
 

@@ -18,7 +18,7 @@ from tonari.exact.cuda.rows.codes import MOST_CODED
 from tonari.exact.cuda.rows.form_dim import largest_form_dim
 from tonari.exact.cuda.rows.groups import GROUP_SIZES, POINT_TILE
 from tonari.exact.cuda.screens.widths import usual_width
-from tonari.exact.overrides import ON_CUDA
+from tonari.exact.plan import ON_CUDA
 from tonari.inputs.overrides import check_overrides
 from tonari.metrics import get_metric
 

@@ -48,7 +48,7 @@ def plan_on_cuda(
     prepared_by : CudaPlan, optional
         The plan by which the points were prepared; the memory of its prepared points counts as free.
     **overrides
-        Fields listed in :data:`tonari.exact.overrides.ON_CUDA`.
+        Fields listed in :data:`tonari.exact.plan.ON_CUDA`.
 
     Raises
     ------

@@ -29,18 +29,21 @@ from tonari.exact.memory import (
     pilot_bytes,
     within,
 )
-from tonari.exact.overrides import ON_CPU
-from tonari.exact.plan import ExactPlan
+from tonari.exact.plan import ON_CPU, ExactPlan
 from tonari.exact.planning.blocks import (
+    LOOKED,
     active_rows,
     can_join,
     checked_active,
     checked_sample,
+    contracted_widths,
+    form_dim_of,
+    look_dim_of,
+    pilot_decides,
     point_chunk,
     query_block,
     sample_of,
 )
-from tonari.exact.planning.columns import LOOKED, contracted_widths, form_dim_of, look_dim_of, pilot_decides
 from tonari.exact.precisions import choose_precisions
 from tonari.inputs.overrides import check_overrides
 from tonari.metrics.problem import refuse_metric
@@ -55,7 +58,7 @@ def plan_on_cpu(problem: Problem, *, prepared: bool = False, **overrides: Any) -
     prepared : bool
         Whether the points are packed already, so that the search has less work to share among threads.
     **overrides
-        Fields listed in :data:`tonari.exact.overrides.ON_CPU`.
+        Fields listed in :data:`tonari.exact.plan.ON_CPU`.
 
     Raises
     ------
@@ -103,7 +106,7 @@ def _planned(problem: Problem, isa: str, prepared: bool, overrides: dict[str, An
     if may_contract:
         widest = contracted_widths(problem.d)[-1]
         working = max(working, pilot_bytes(problem.n, problem.d, widest))
-        packed += problem.n * look_row_bytes(LOOKED, "float32")
+        packed += problem.n * look_row_bytes(LOOKED, "float32", isa)
     look = arrival_seconds(problem)
     again = (needs.passes(sizes) - 1) * packing_seconds(problem, isa, problem.n - sizes.resident_points)
     screened = brute_seconds(problem, isa, threads, shared=sizes.active_rows > 0)
@@ -162,7 +165,7 @@ def _is_direct(problem: Problem, isa: str, prepared: bool, given: dict[str, Any]
 def _work(problem: Problem, isa: str, precision: str, prepared: bool) -> float:
     """Return the seconds that one thread would need for the part of a search that threads can share."""
     passes = -(-problem.m // tuning.QUERY_BLOCK)
-    read = problem.n * padded(problem.d, precision) * ELEMENT_BYTES[precision] * passes
+    read = problem.n * padded(problem.d, precision, isa) * ELEMENT_BYTES[precision] * passes
     return brute_work(problem, isa, read_bytes=read, prepared=prepared)
 
 
@@ -199,7 +202,8 @@ def _wish(
     joins = joins and n * form_dim >= tuning.JOIN_FROM[isa][0]
     active = checked_active(given.get("active_rows", active_rows(problem) if joins else 0), problem.self_join)
     capacity = given.get("capacity", max(2048, 4 * k))
-    needs = Needs(n, m, d, k, inputs.dtype_of(problem.dtype), precisions, threads, chunk, capacity, splits, *columns)
+    dtype = inputs.dtype_of(problem.dtype)
+    needs = Needs(n, m, d, k, dtype, isa, precisions, threads, chunk, capacity, splits, *columns)
     return needs, BlockSizes(block, n if resident else 0, active, tuning.STREAM_BLOCKS, chunk), sample
 
 

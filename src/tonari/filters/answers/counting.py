@@ -85,7 +85,10 @@ def _count(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -
 
 
 def _by_mask(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, filtered: Allowed | None) -> Ids:
-    """Count the allowed points with a mask for all queries, if all points are already prepared for searches."""
+    """Count the allowed points with one mask for all queries.
+
+    This requires that all points are already prepared for searches.
+    """
     allowed, inside, m = rules.open_places(), rules.without("shared"), len(queries)
     if filtered is not None and m < tuning.UNCOUNTED_QUERIES:
         return scope.count(queries, limits, filtered)
@@ -99,7 +102,7 @@ def _by_mask(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules,
 
 
 def _by_lists(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -> Ids:
-    """List all points within each query's radius, and count the allowed ones in the lists."""
+    """List all points within the radius of each query, and count those of them that are allowed."""
     counts = np.zeros(len(queries), np.int64)
     for block in in_room(np.full(len(queries), PAIR * scope.n + row_bytes(queries)), scope.room):
         rows = np.arange(block.start, block.stop)
@@ -114,7 +117,7 @@ def _allowed(lists: RadiusNeighbors, rules: Rules, rows: Ids) -> Ids:
 
 
 def _among(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, rows: Ids | None, ids: Ids) -> Ids:
-    """Count the allowed points among copies of the points `ids`, for the queries `rows`, or for all if it is None.
+    """Count the allowed points among copies of the points `ids`, for the queries `rows` (None: for all queries).
 
     The copies take at most half of the memory.
     """
@@ -127,7 +130,7 @@ def _among(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, r
 
 
 def _are_large(scope: Scope, queries: Any, rules: Rules) -> bool:
-    """Return whether to count separately for each group of queries: if there are few groups and all are large."""
+    """Return whether to count the points of each group of queries separately: if the groups are few and all large."""
     if rules.query_groups is None or rules.point_groups is None:
         return False
     query_groups = rules.query_groups if rules.rows is None else rules.query_groups[rules.rows]
@@ -174,7 +177,7 @@ def _by_group(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules
 
 
 def _by_other_groups(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -> Ids:
-    """Count the points of other groups than a query's own.
+    """Count, for each query, the points of groups other than the query's own.
 
     If the own group is large, a copy of the other points is searched. Otherwise all points are counted, and the count
     of the own group is subtracted.
@@ -200,7 +203,7 @@ def _by_other_groups(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules
 
 
 def _by_rows(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules) -> Ids:
-    """Count the allowed points of each query by the shortest of its lists: allowed, forbidden or near points."""
+    """Count the allowed points of each query by the shortest of three lists: allowed, forbidden, or near points."""
     n, counts = scope.n, np.zeros(len(queries), np.int64)
     least, forbidden = rules.forbidden_bounds(scope.room)
     few = tuning.COUNTED_FEW * (n - forbidden) < n
@@ -237,9 +240,9 @@ def _listed(
     *,
     allowed: bool,
 ) -> Ids:
-    """Count the points within the radius among the allowed points of the queries `rows`, or among the forbidden ones.
+    """Count the points within the radius in a list for each of the queries `rows`.
 
-    These points are listed for each query; `lengths` are upper bounds on the lengths of the lists.
+    The list has the allowed points, or the forbidden ones; `lengths` are upper bounds on the lengths of the lists.
     """
     counts, table = np.zeros(len(rows), np.int64), allowed or not rules.only_excluded
     room = min(scope.room // 2, (LISTED_PAIR + ENTRY) * tuning.LISTED_PAIRS)
@@ -250,13 +253,13 @@ def _listed(
 
 
 def _near(scope: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, listed: Listed) -> Ids:
-    """Count for each of the queries `rows` the points in its list `listed` that are within its radius."""
+    """Count, for each of the queries `rows`, the points in its list `listed` that are within its radius."""
     counts = scope.count_listed(inputs.rows_at(queries, rows), limits[rows], listed)
     return _by_pieces(scope, queries, limits, rows, listed) if counts is None else counts
 
 
 def _by_pieces(scope: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, listed: Listed) -> Ids:
-    """Count as :func:`_near` does, but cut each list into pieces and search each piece for its nearest points."""
+    """Count the listed points within the radius of each query; each list is searched in pieces, to bound the memory."""
     piece = tuning.COUNTED_PIECE
     number = -(-listed.lengths // piece)
     of = np.repeat(np.arange(len(rows)), number)
@@ -270,7 +273,7 @@ def _by_pieces(scope: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, 
 
 
 def _inside(scope: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, pieces: Listed) -> Ids:
-    """Count the points within the radius in each piece of a list, by searches for the nearest points in the piece.
+    """Count the points within the radius in each piece of a list, by searching the piece for its nearest points.
 
     If a sample shows that few points are within the radius, each piece is searched for a few nearest points first, and
     searched again for all of its points if all those few are within the radius.

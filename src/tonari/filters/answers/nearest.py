@@ -39,7 +39,7 @@ def nearest_allowed(scope: Scope, queries: Any, k: int, rules: Rules, progress: 
     """
     only = not (rules.by_pairs or rules.grouped or rules.own)
     if only and rules.shared is not None:
-        # For points on CUDA, the positions of allowed points are computed there and not copied to the host.
+        # if the points are on CUDA, the row numbers of the allowed points are computed there, not copied from the host
         host = isinstance(scope.rows, np.ndarray) or rules.ids is not None
         ids = rules.open_places() if host else rules.shared.places_for(scope.rows.device)
         if len(ids) and not _keeps_all(scope, len(queries), k, rules, len(ids)):
@@ -56,7 +56,7 @@ def nearest_allowed(scope: Scope, queries: Any, k: int, rules: Rules, progress: 
 
 
 def fill(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress) -> None:
-    """Write the k nearest allowed points of each query to `found`, a result without any neighbour."""
+    """Write the k nearest allowed points of each query to `found`, whose neighbours are all missing before."""
     if not len(queries):
         return
     if not scope.n:
@@ -85,9 +85,9 @@ def fill(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar
 def _among(
     scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors, bar: Progress, rows: Ids | None, ids: Ids
 ) -> None:
-    """Search a copy of the points `ids` for the queries `rows`, or for all if it is None; write the results to `found`.
+    """Search a copy of the points `ids`, and write the results to `found`.
 
-    The results have the row numbers of the original points.
+    The queries are `rows`, or all if it is None. The results have the row numbers of the original points.
     """
     asked = queries if rows is None else inputs.rows_at(queries, rows)
     if not len(ids):
@@ -104,7 +104,7 @@ def _among(
 
 
 def _nothing_allowed(rows: int, bar: Progress) -> None:
-    """Add queries without any allowed point to the progress and the record; they need no search."""
+    """Add queries without any allowed point, which need no search, to the progress and the record."""
     bar.add(rows)
     record = current.get()
     if record is not None:
@@ -140,7 +140,7 @@ def _by_group(scope: Scope, queries: Any, k: int, rules: Rules, found: Neighbors
 
 
 def _is_complement_faster(scope: Scope, m: int, k: int, rules: Rules) -> bool:
-    """Return whether a search of a copy of all other groups, for each group of queries, is faster than dropping."""
+    """Return whether copying and searching all other groups, for each group of queries, is faster than dropping."""
     sizes, asked = _own_groups(rules)
     if len(asked) > m // 8 or scope.n <= 4096:
         return False
@@ -148,7 +148,8 @@ def _is_complement_faster(scope: Scope, m: int, k: int, rules: Rules) -> bool:
     if not scope.can_copy(m, k, scope.n - int(sizes.min())):
         return False
     apart = sum(scope.seconds(rows, k, n=max(1, scope.n - size)) for size, rows in pairs)
-    # The nearest points are often those of the query's own group, so a list needs the group's size plus k entries.
+    # the nearest points are often those of the query's own group, so a list needs as many entries as the group has,
+    # plus k
     together = dropping_seconds(scope, m, min(scope.n, k + int(sizes.max())))
     return apart < together
 
@@ -175,7 +176,10 @@ def _by_complement(scope: Scope, queries: Any, k: int, rules: Rules, found: Neig
 
 
 def _keeps_all(scope: Scope, m: int, k: int, rules: Rules, allowed: int) -> bool:
-    """Return whether to search all points and drop the forbidden ones: if all are prepared and few are forbidden."""
+    """Return whether to search all points and drop the forbidden ones.
+
+    This pays off if all points are prepared already, and few are forbidden.
+    """
     if not scope.prepared or not allowed:
         return False
     if rules.grouped or rules.query_groups is not None:
@@ -185,7 +189,7 @@ def _keeps_all(scope: Scope, m: int, k: int, rules: Rules, allowed: int) -> bool
 
 
 def _sent(ids: Any, rows: Any) -> Any:
-    """Return positions as an array on the device of the rows, without waiting for the copy to the device."""
+    """Return positions as an array on the device of the rows; the copy to the device may still be running."""
     if isinstance(rows, np.ndarray) or not isinstance(ids, np.ndarray):
         return ids
     from tonari.cuda.devices import sent_to

@@ -28,7 +28,7 @@ from tonari.filters.looking import are_short, is_listed_soon, near_some
 from tonari.filters.rules import Ids, Rules
 from tonari.filters.scope import Scope, on_host
 
-Part = tuple[Ids, RadiusNeighbors]  # row numbers of some queries, and the results of these queries
+Part = tuple[Ids, RadiusNeighbors]  # the row numbers of some queries, and their results
 
 
 def within_allowed(
@@ -80,7 +80,7 @@ def _within(
 
 
 def _by_dropping(scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, bar: Progress) -> RadiusNeighbors:
-    """List all points within the radius, and drop forbidden ones, in blocks with memory for lists of all points."""
+    """List all points within the radius, block by block with memory for all points, and drop forbidden ones."""
     parts = list[Part]()
     for block in in_room(np.full(len(queries), PAIR * scope.n + row_bytes(queries)), scope.room):
         rows = np.arange(block.start, block.stop)
@@ -109,7 +109,7 @@ def _by_rows(
     many = np.zeros(m, bool)
     if len(rest) and most is not None and not (rules.by_pairs or rules.shared is not None):
         many[rest] = _have_many(ready, queries, limits, rest, most)
-    # Points are counted first, unless lists of all points would fit into memory.
+    # count the points first, unless lists of all points would fit into memory
     if len(rest) and not many.any() and (most is not None or m * n * PAIR > scope.room):
         near[rest] = ready.count(queries if len(rest) == m else inputs.rows_at(queries, rest), limits[rest])
         listed |= tuning.FEWER * allowed < near
@@ -128,7 +128,7 @@ def _by_rows(
 
 
 def _have_many(ready: Scope, queries: Any, limits: npt.NDArray[Any], rows: Ids, most: int) -> bool:
-    """Return whether most of the queries `rows` are expected to have many more than `most` points in their radius."""
+    """Return whether most of the queries `rows` are expected to have far more than `most` points within the radius."""
     if len(rows) < tuning.COUNTED_ONE_OF:
         return False
     least = most if most <= tuning.SHORT_SEARCH else tuning.TOO_MANY * most
@@ -157,7 +157,7 @@ def _by_tables(
     least: Ids,
     bar: Progress,
 ) -> list[Part]:
-    """Find the points within the radius of the queries `rows` by the exact values of all allowed points.
+    """Find the points within the radius of the queries `rows` by computing the exact values of all allowed points.
 
     `least` is a lower bound of the number of forbidden points for each query.
     """
@@ -177,7 +177,7 @@ def _by_tables(
 def _by_search(
     scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, most: int, rows: Ids, bar: Progress
 ) -> list[Part]:
-    """Find the `most` nearest allowed points of the queries `rows`, which have more points within their radius."""
+    """Find the `most` nearest allowed points of the queries `rows`, if each has more points within its radius."""
     parts = list[Part]()
     for block in in_room(np.full(len(rows), ENTRY * most + row_bytes(queries)), scope.room):
         some = rows[block]
@@ -197,7 +197,7 @@ def _among(
     rows: Ids | None,
     ids: Ids,
 ) -> RadiusNeighbors:
-    """Search a copy of the points `ids` for the queries `rows`, or for all if it is None.
+    """Search a copy of the points `ids` for the queries `rows` (None: for all queries).
 
     The results have the row numbers of the original points.
     """
@@ -213,7 +213,7 @@ def _among(
 def _by_group(
     scope: Scope, queries: Any, limits: npt.NDArray[Any], rules: Rules, most: int | None, bar: Progress
 ) -> RadiusNeighbors:
-    """Find the points of each query's group that are within its limit.
+    """Find, for each query, the points of its group that are within its limit.
 
     In a small group, all exact values are computed; a large group is searched.
     """
@@ -242,7 +242,7 @@ def _by_group(
 
 
 def _of_parts(parts: list[Part], scope: Scope, queries: Any) -> RadiusNeighbors:
-    """Join the results of disjoint sets of queries in the order of the queries, and free the memory of the parts."""
+    """Join the results of disjoint sets of queries in the order of the queries, and free these results."""
     if len(parts) == 1 and len(parts[0][0]) == len(queries):
         return parts[0][1] if bool((np.diff(parts[0][0]) == 1).all()) else _joined(parts, scope, queries)
     return _joined(parts, scope, queries)

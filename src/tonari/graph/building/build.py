@@ -3,34 +3,117 @@
 from __future__ import annotations
 
 import dataclasses
+import reprlib
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from tonari import inputs
 from tonari.core.errors import Unsupported
 from tonari.core.method import GraphLists
+from tonari.core.problem import Problem
+from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import recording
 from tonari.filters.answers.nearest import nearest_allowed
 from tonari.filters.arguments import Given
 from tonari.filters.scope import Scope
-from tonari.graph.building.approximate import GraphOptions, choose_or_plan, entries_of_start, may_miss
 from tonari.graph.lists import Lists, check_filters
 from tonari.methods import repeated
 from tonari.methods.answer import build_graph, check_plan, on_side_of
+from tonari.methods.auto_graph import choose_graph
 from tonari.methods.call import Call
-from tonari.methods.decision import Decision
-from tonari.methods.registry import by_force, is_search, method_for
+from tonari.methods.decision import Decision, by_plan
+from tonari.methods.registry import by_force, check_exact, is_exact, is_search, method_for
+from tonari.methods.rows.place import Place
 from tonari.methods.rows.points import Points
+from tonari.nn_descent.plan import check_recall, check_seed
+from tonari.nn_descent.updates import check_name
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphOptions:
+    """The arguments of :func:`tonari.knn_graph` that :func:`tonari.search` does not have, before they are checked."""
+
+    recall: Any = None
+    seed: Any = None
+    start: Any = None
+    update: Any = None
+    plan: Any = None
+    include_self: bool = False
+
+
+def may_miss(method: str, options: GraphOptions) -> bool:
+    """Return whether the call may build an approximate graph.
+
+    Raise ValueError for arguments that its method refuses.
+    """
+    recall, seed, start, update = options.recall, options.seed, options.start, options.update
+    plan = options.plan
+    if plan is not None:
+        for name, value in (("recall", recall), ("seed", seed), ("update", update)):
+            if value is not None:
+                raise ValueError(f"{name}={value!r}: a plan has its own {name}; pass it to tonari.plan, not with plan=")
+        method = plan.method
+    approximate = not is_exact(method) or (method == "auto" and recall is not None)
+    if not approximate:
+        check_exact(method, recall=recall, seed=seed, start=start)
+    if is_exact(method):  # also refused for "auto", which chooses the update itself
+        check_exact(method, update=update)
+    check_name(update)
+    if recall is not None:
+        check_recall(recall)
+    if seed is not None:
+        check_seed(seed)
+    kind = kind_of_start(start)
+    if plan is not None and approximate and kind != plan.start and (start is not None or plan.start == "graph"):
+        raise ValueError(f"the plan has start={plan.start!r}, this call start={kind!r}: they must agree")
+    return approximate
+
+
+def kind_of_start(start: Any) -> str:
+    """Return the name of the initial lists in a plan: "clusters" (the default), "random" or "graph"."""
+    if isinstance(start, Lists):
+        return "graph"
+    if start is None:
+        return "clusters"
+    if not isinstance(start, str) or start not in ("clusters", "random"):
+        raise ValueError(f'start={reprlib.repr(start)}: expected "clusters", "random" or a KNNGraph of the same points')
+    return start
+
+
+def choose_or_plan(problem: Problem, rows: Any, method: str, options: GraphOptions, progress: ProgressLike) -> Decision:
+    """Plan the approximate method that the caller named; for "auto" with a recall, choose the fastest method."""
+    recall, seed, start, update = options.recall, options.seed, options.start, options.update
+    if method == "auto" and recall is not None:
+        return choose_graph(problem, rows, recall=recall, seed=seed, start=kind_of_start(start), progress=progress)
+    named: dict[str, Any] = {} if start is None else {"start": kind_of_start(start)}
+    if update is not None:
+        named["update"] = update
+    descent = method_for(method, problem.device)
+    return by_plan(descent, descent.plan(problem, recall=recall, seed=seed, **named))
+
+
+def entries_of_start(place: Place, start: Any, n: int) -> Any:
+    """Return the indices in the neighbour lists of the graph `start`, on the search's device.
+
+    None if `start` is not a graph.
+    """
+    if not isinstance(start, Lists):
+        return None
+    if start.n != n:
+        raise ValueError(f"start is a graph of {start.n} points, but there are {n}: pass a graph of the same points")
+    return place.there(start.found.indices[:, int(start.include_self) :])
+
 
 _NO_OPTIONS = GraphOptions()
 
 
 def keep_lists(call: Call, decision: Decision, points: Any, finish: Callable[[Lists], Any]) -> None:
-    """Cache the decision of this call, so that equal later calls build their graph at once.
+    """Cache the decision of this call, so that a later call with equal arguments starts its search at once.
 
-    `finish` turns the lists of such a later graph into the answer of its call.
+    `finish` turns the neighbour lists of the later call into that call's answer, as in :func:`build_lists`.
     """
     lists = repeated.graph_lists(call, decision)
 
@@ -51,8 +134,8 @@ def build_lists(
 ) -> Lists:
     """Find the neighbours of every point among the other points; see :func:`tonari.knn_graph`.
 
-    If `finish` is passed, which turns lists into the answer of the call, the decision for an exact graph on the CPU is
-    cached for equal later calls; see :func:`keep_lists`.
+    If `finish` is passed, a function that turns lists into the graph that the caller receives, the decision for an
+    exact graph on the CPU is cached for later calls with equal arguments; see :func:`keep_lists`.
     """
     started, plan = time.perf_counter(), options.plan
     include_self = inputs.check_flag(options.include_self, "include_self")
@@ -130,7 +213,7 @@ def refuse_options(method: str, options: GraphOptions, what: str) -> None:
 def _refuse_what_a_search_would(those: Points, method: str) -> None:
     """Raise Unsupported if the method does not support the problem.
 
-    A graph whose lists contain only the points themselves is built without a search, which would raise this error.
+    A search would raise this error itself, but a graph whose lists contain only the points themselves needs no search.
     """
     problem = dataclasses.replace(those.problem(those.rows, 1), self_join=True)
     why_not = method_for(method, problem.device).refuses(problem)

@@ -58,7 +58,7 @@ def on_compared_rows(
 
 
 def finished(lists: Lists, change: Change, side: inputs.Side) -> Lists:
-    """Convert the values of a graph from the base metric to the requested one, in the caller's array library."""
+    """Convert a graph's distances from the base metric to the requested one, and its arrays to the caller's library."""
     distances, indices = lists.found
     found = Neighbors(*(inputs.hand_back(part, side) for part in (change.values(distances), indices)))
     return dataclasses.replace(lists, found=found, metric=change.metric, **change.columns)

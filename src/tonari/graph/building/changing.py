@@ -25,8 +25,7 @@ from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.core.rows.slices import cut
 from tonari.core.trail import Record, decided, part, recording
 from tonari.graph import tuning
-from tonari.graph.building.approximate import GraphOptions
-from tonari.graph.building.build import build_lists
+from tonari.graph.building.build import GraphOptions, build_lists
 from tonari.graph.building.repair import Ids, nearest_within, search_again, search_plainly
 from tonari.graph.building.sides import check_graph, refuse_filters, refuse_incomplete, refuse_unsupported
 from tonari.graph.lists import Lists
@@ -105,7 +104,10 @@ class _Request:
         return Progress(self.call.progress, total=rows, seconds=None, label="neighbours", unit="row")
 
     def finished(self, found: Neighbors, rows: Any, record: Record) -> Lists:
-        """Return the exact graph of `rows` with the lists `found`, in the library and on the device of the points."""
+        """Return the exact graph of `rows`, whose neighbour lists are `found`.
+
+        Its arrays belong to the library of the caller's points and are on their device.
+        """
         place, lists = self.call.place, self.lists
         if place.devices:
             found = Neighbors(*map(place.there, found))
@@ -115,7 +117,10 @@ class _Request:
         return dataclasses.replace(lists, found=found, report=None, seed=None, record=record)
 
     def anew(self, rows: Any, lost: int, record: Record) -> Lists | None:
-        """Build a new exact graph of `rows`; return None if searching again for `lost` lists should be faster."""
+        """Build a new exact graph of `rows`.
+
+        Return None if searching again for the `lost` incomplete lists should be faster.
+        """
         if not self.k:
             return None
         seconds = Points(rows, self.call).decided(rows, self.k, False, self_join=True).seconds
@@ -154,7 +159,8 @@ def remove_points(lists: Lists, points: Any, ids: Any, call: Call, *, recall: fl
     with recording("remove", len(left)) as record:
         if request.recall is None and (new := request.anew(rows, 0, record)) is not None:
             return new
-        number = np.full(lists.n + 1, -1, index_dtype(len(left)))  # number[-1] is -1, as for a missing neighbour
+        # a missing neighbour, -1, reads number[-1], which stays -1
+        number = np.full(lists.n + 1, -1, index_dtype(len(left)))
         number[left] = np.arange(len(left))
         distances, indices = (part[left] for part in request.others())
         found, short = _without_missing(Neighbors(distances, number[indices]), descending=call.metric.descending)
@@ -286,7 +292,10 @@ def _without_missing(found: Neighbors, *, descending: bool) -> tuple[Neighbors, 
 
 
 def _enter(request: _Request, found: Neighbors, kept: Ids, new: Any, last: Neighbors) -> None:
-    """Insert the replaced points into the lists of the unchanged points `kept`, where they precede the last entry."""
+    """Insert the replaced points into the lists of the unchanged points `kept`.
+
+    A replaced point enters a list if it precedes the list's last entry.
+    """
     limits, metric = last.distances[kept, 0], request.call.metric
     near = nearest_within(Points(new, request.call), inputs.rows_at(request.rows, kept), limits, request.k)
     here = np.flatnonzero(near.indices[:, 0] >= 0)
@@ -298,7 +307,7 @@ def _enter(request: _Request, found: Neighbors, kept: Ids, new: Any, last: Neigh
 
 
 def _are_complete(found: Neighbors, last: Neighbors, *, descending: bool) -> npt.NDArray[np.bool_]:
-    """Return a mask of the lists that are still exact: k entries, and none after the old last entry."""
+    """Return a mask of the lists that are still exact: k entries, none of them after the list's old last entry."""
     value, before = found.distances[:, -1], last.distances[:, 0]
     nearer = value > before if descending else value < before
     equal = (value == before) & (found.indices[:, -1] <= last.indices[:, 0])

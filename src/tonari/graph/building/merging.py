@@ -21,8 +21,7 @@ from tonari.core.process.host_memory import free_host_memory
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import Record, decided, recording
 from tonari.graph import tuning
-from tonari.graph.building.approximate import GraphOptions
-from tonari.graph.building.build import build_lists
+from tonari.graph.building.build import GraphOptions, build_lists
 from tonari.graph.building.sides import OF_ADD, OF_MERGE, Sides, one_after_the_other, refuse_filters, refuse_incomplete
 from tonari.graph.lists import Lists
 from tonari.methods.call import Call
@@ -47,7 +46,9 @@ def merge_lists(
     measure: Measuring | None = None,
     checked: bool = False,
 ) -> Lists:
-    """Merge two graphs, each passed with its points; see :func:`tonari.merge`. `call` is for the points of both.
+    """Merge two graphs, each passed with its points; see :func:`tonari.merge`.
+
+    `call` describes the points of both graphs.
 
     If `recall` is None, both graphs must be exact, and the merged graph is exact too. `measure` returns the recall that
     ends the rounds; see :func:`tonari.nn_descent.driver.build`. If `checked` is True, the caller knows that the lists
@@ -132,7 +133,7 @@ def add_points(
 
 
 def _without_others(sides: Sides, record: Record) -> Lists:
-    """Return the merged graph of two graphs whose only column is the point itself."""
+    """Merge two graphs without neighbours: every list contains only the point itself."""
     record.tried("no neighbours but the points themselves", sides.n, sides.n)
     return sides.joined(sides.place.no_others(sides.both, sides.measure), "exact", record=record)
 
@@ -184,8 +185,8 @@ class _Crossing:
     def run(self, own: tuple[Neighbors, Neighbors], measured: DescentPlan | None) -> _Made:
         """Return the lists of the merged graph, with their method, seed and report.
 
-        If `measured` is a plan of NN-Descent, the recall of the graph is measured on a sample, as the plan says, and
-        reported. Otherwise the graph is exact.
+        If `measured` is a plan of NN-Descent, the report contains the recall, measured on a sample of the size that the
+        plan states. Otherwise the graph is exact.
         """
         started, sides = time.perf_counter(), self._sides
         k, metric, shifts = sides.k, sides.metric, (0, len(sides.a))
@@ -216,7 +217,7 @@ def _descended(
     def begin() -> Any:
         of_a, of_b = (sides.place.there(lists.indices) for lists in own)
         kept = backend.entries_of(one_after_the_other(of_a, of_b + (of_b >= 0) * boundary), new=False)
-        del of_a, of_b  # to make room on the device for the random neighbours
+        del of_a, of_b  # frees device memory for the random neighbours
         return backend.joined_entries(kept, backend.seeds(boundary, plan.list_size - sides.k))
 
     found, report = build(backend, plan, sides.call.progress, begin, boundary, measure=measure)

@@ -29,8 +29,9 @@ Ids = npt.NDArray[np.int64]
 def search_again(those: Points, found: Neighbors, short: Ids, bar: Progress) -> None:
     """Search for the neighbours of the points `short` among all other points, and write their lists to `found`.
 
-    `found` has the remaining entries of all lists. Brute force on the CPU computes a bound for each search from them.
-    A k-d tree or a CUDA device searches for the k nearest points without a bound, since a bound saves it no time.
+    `found` has the remaining entries of all lists. Brute force on the CPU uses them to bound the distance of each
+    search. A k-d tree or a CUDA device searches for the k nearest points without a bound, since a bound saves it no
+    time.
     """
     k = found.indices.shape[1]
     if not len(short):
@@ -59,18 +60,22 @@ def search_again(those: Points, found: Neighbors, short: Ids, bar: Progress) -> 
 
 
 def search_plainly(those: Points, found: Neighbors, rows: Ids, bar: Progress) -> None:
-    """Search for the neighbours of the points `rows` among all other points, without bounds; write them to `found`."""
+    """Search for the neighbours of the points `rows` among all other points, without bounds.
+
+    Write their lists to `found`.
+    """
     k, n = found.indices.shape[1], len(those)
     near = on_host(those.nearest(inputs.rows_at(those.rows, rows), min(k + 1, n), False))
     other = near.indices != rows[:, None]
-    other[other.all(axis=1), -1] = False  # a point with more than k duplicates may be missing from its own result
+    # among more than k duplicates, the result of a point may lack the point itself
+    other[other.all(axis=1), -1] = False
     for mine, new in zip(found, near, strict=True):
         mine[rows] = new[other].reshape(len(rows), k)
     bar.add(len(rows))
 
 
 def _bounds(those: Points, found: Neighbors, short: Ids, queries: Any) -> npt.NDArray[Any]:
-    """Return for each point in `short` an upper bound of its new k-th distance, from its neighbours' lists."""
+    """Return an upper bound of the new k-th distance of each point in `short`, computed from its neighbours' lists."""
     k = found.indices.shape[1]
     bounds = np.full(len(short), -np.inf if those.call.metric.descending else np.inf, found.distances.dtype)
     first = min(k, tuning.BOUNDING_NEIGHBOURS)
@@ -95,7 +100,7 @@ def _bounds(those: Points, found: Neighbors, short: Ids, queries: Any) -> npt.ND
 
 
 def nearest_within(those: Points, queries: Any, limits: npt.NDArray[Any], k: int, own: Ids | None = None) -> Neighbors:
-    """Return at most k nearest points within the distance limit of each query, padded with -1, in host memory.
+    """Return the k nearest points within each query's distance limit, in host memory; -1 if there are fewer than k.
 
     `own` has the row number of each query's own point, which is left out of its list. Default: no point is left out.
     """

@@ -102,12 +102,12 @@ class Sides:
         return Neighbors(*(part[:, first:] for part in found))
 
     def beside_points(self, found: Neighbors) -> Neighbors:
-        """Copy lists to the device of the points."""
+        """Copy neighbour lists to the device of the points."""
         return found if isinstance(self.a, np.ndarray) else Neighbors(*map(self.place.there, found))
 
     @property
     def descent(self) -> NnDescent:
-        """The method NN-Descent on the device of the points; its rounds merge the lists."""
+        """NN-Descent as the search method on the device of the points; its rounds merge the lists."""
         return cast(NnDescent, method_for("nn-descent", self.place.device))
 
     def plan(self, recall: float, seed: int, update: str | None = None) -> DescentPlan:
@@ -185,7 +185,7 @@ def check_graph(lists: Lists, rows: Any, ours: str, theirs: str) -> None:
 
 
 def _check_distances(lists: Lists, rows: Any, ours: str, theirs: str) -> None:
-    """Compute the distances in a sample of rows again; raise ValueError if any differs from the graph's."""
+    """Recompute the distances in a sample of lists; raise ValueError if any differs from the distance in the graph."""
     drawn = generator(0, Purpose.LISTS).choice(lists.n, min(lists.n, tuning.CHECKED_ROWS), replace=False)
     numbers, metric = np.sort(drawn), lists.measure
     indices, distances = (_rows_at(part, numbers) for part in (lists.found.indices, lists.found.distances))
@@ -208,7 +208,8 @@ def _check_distances(lists: Lists, rows: Any, ours: str, theirs: str) -> None:
     found = returned(values, distances.dtype)
     wrong = np.argwhere((found != distances) & (indices >= 0))
     if len(wrong):
-        inputs.check_values(rows, theirs, first=0, nonnegative=metric.nonnegative)  # invalid values?
+        # report invalid values in the points, if these are the cause
+        inputs.check_values(rows, theirs, first=0, nonnegative=metric.nonnegative)
         place = tuple(wrong[0])
         row, other = numbers[place[0]], indices[place]
         raise ValueError(

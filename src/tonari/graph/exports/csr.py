@@ -127,7 +127,7 @@ def _value_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
 
 
 def _both_ways(matrix: scipy.sparse.csr_matrix, *, mutual: bool, descending: bool) -> scipy.sparse.csr_matrix:
-    """Return the union of the entries of a matrix and its transpose, or their intersection; rows ascend by column.
+    """Return the union or the intersection of the entries of a matrix and its transpose, with each row in column order.
 
     SciPy's own maximum and minimum would drop entries of 0.
     """

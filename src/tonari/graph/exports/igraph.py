@@ -43,7 +43,7 @@ def to_igraph(graph: HasLists, *, symmetric: Literal["union", "mutual"] | None =
 
 
 def edges(lists: Lists, symmetric: str | None) -> tuple[Any, Any]:
-    """Return pairs of points, of shape (edges, 2), and their distances.
+    """Return the edges as pairs of points, of shape (edges, 2), and the distance of each pair.
 
     If the graph is symmetric, each pair occurs once.
     """

@@ -23,7 +23,8 @@ from tonari.metrics.reference import values_at
 if TYPE_CHECKING:
     import scipy.sparse
 
-_TOLERANCE = 1e-3  # tolerated difference of distances, relative to the row's farthest; covers float32 rounding
+# tolerated difference between two distances, as a share of the largest distance in the row; covers float32 rounding
+_TOLERANCE = 1e-3
 
 
 def to_scanpy(

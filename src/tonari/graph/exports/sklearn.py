@@ -82,7 +82,7 @@ def _refuse_cut_balls(lists: Lists, eps: Any) -> None:
     k = indices.shape[1]
     if k == lists.n - 1 and (indices >= 0).all():
         return
-    # A list with missing neighbours proves nothing: points may have been left out.
+    # A list with missing neighbours cannot prove that it contains all points within eps.
     cut = (distances[:, -1] <= float(eps)) | (indices[:, -1] < 0) if k else np.ones(lists.n, bool)
     count = int(cut.sum())
     if count:

@@ -121,11 +121,12 @@ def _umap(lists: Lists) -> scipy.sparse.csr_matrix:
 def _memberships(near: npt.NDArray[np.float64], present: npt.NDArray[np.bool_], mean: float) -> npt.NDArray[np.float64]:
     """Return the directed UMAP weights from some points to their neighbours, of shape (rows, k); 0 if one is missing.
 
-    In the notation of :func:`to_weights`, these are the numbers a; they are not yet symmetric.
+    These are the numbers a of :func:`to_weights`, before they are combined into symmetric weights.
     """
     k = present.sum(axis=1)
     own_mean = near.sum(axis=1) / (k + 1)
-    unit = np.where(own_mean > 0, own_mean, 1.0)[:, None]  # without this scale, 64 steps may be too few
+    # distances relative to the row's mean, so that 64 bisection steps suffice for any scale of the data
+    unit = np.where(own_mean > 0, own_mean, 1.0)[:, None]
     near = near / unit
     nearest = np.where(near > 0, near, np.inf).min(axis=1, initial=np.inf)
     nearest[np.isinf(nearest)] = 0.0

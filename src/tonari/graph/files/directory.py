@@ -37,12 +37,13 @@ from tonari.nn_descent.updates import UPDATES
 MANIFEST, INDICES, DISTANCES = "manifest.json", "indices.npy", "distances.npy"
 GRAPH, NEIGHBORS = "graph", "neighbors"
 VERSION = 1  # format version of a complete directory
-# Format version of an unfinished directory. A release that draws or computes anything differently raises it.
+# Format version of an unfinished directory. A release whose builds draw or compute anything differently raises it, so
+# that it never resumes a build of another release.
 BUILDING_VERSION = 3
 _FORMATS = {GRAPH: "tonari.graph", NEIGHBORS: "tonari.neighbors"}
 BUILDING, COMPLETE = "building", "complete"
 _LONGEST = 64 << 20  # largest valid manifest, in bytes; each entry of `rows` takes about 60 bytes
-LARGEST_MATRIX = 36 << 20  # bytes of a matrix in a manifest, where it takes four thirds of them
+LARGEST_MATRIX = 36 << 20  # largest matrix in a manifest, in bytes; as base64 text it takes 4/3 of that
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,7 +197,7 @@ def _check(made: Manifest) -> None:
     known = _PLAN | {"group": whole(1), "segment": whole(1)}
     if made.state == BUILDING:
         schema.check(made.plan, _PLAN, "plan", optional=known)
-    else:  # a complete graph needs no plan, and earlier releases may have written other fields
+    else:  # a complete graph is read without its plan, in which earlier releases may have written other fields
         present = {name: value for name, value in made.plan.items() if name in known}
         schema.check(present, {"route": _PLAN["route"]}, "plan", optional=known)
     if not schema.one_of("exact", "nn-descent")(made.method):

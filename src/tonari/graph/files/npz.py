@@ -1,4 +1,4 @@
-"""Save and load a graph as an uncompressed .npz file: its arrays, any matrix of its rows, and other fields as JSON."""
+"""Save and load a graph as an uncompressed .npz file: its arrays, its matrix if it has one, and JSON for the rest."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def save(lists: Lists, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str], max_expansion: float | None, make: Callable[..., Graph]) -> Graph:
-    """Read a graph; `make` builds it from its attributes and checks it. See :meth:`tonari.KNNGraph.load`."""
+    """Read a graph; `make` turns its attributes into a graph and checks them. See :meth:`tonari.KNNGraph.load`."""
     path, most = Path(path), expansion(max_expansion)
     not_whole = f"{path}: not a whole KNNGraph file: "
     try:

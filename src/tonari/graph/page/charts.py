@@ -1,4 +1,4 @@
-"""Charts as inline SVG; style.py sets the colours of their classes."""
+"""Charts as inline SVG; template.py sets the colours of their classes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tonari.graph.statistics import Histogram
 
 WIDTH, HEIGHT = 360, 190
-SHADES = 5  # colours of points on a map; style.py has a class for each
+SHADES = 5  # colours of points on a map; template.py has a class for each
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 12, 10, 34
 _MAP, _EDGE = 360, 8
@@ -68,7 +68,7 @@ def bars(of: Histogram, *, label: str, unit: str, whole: bool = False) -> str:
 
 
 def shades(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
-    """Return the shade of each value, from 0 to SHADES - 1, and the limits between shades.
+    """Return the shade of each value, from 0 to SHADES - 1, and the values at which one shade changes to the next.
 
     Each shade has about the same number of values.
     """

@@ -30,10 +30,10 @@ def dtype_of(dtype: npt.DTypeLike) -> np.dtype[Any]:
     """
     if isinstance(dtype, np.dtype) and dtype.isbuiltin == 1:
         return dtype
-    if isinstance(dtype, str) and dtype == NAME:  # without ml_dtypes, NumPy does not know this name
+    if isinstance(dtype, str) and dtype == NAME:  # NumPy does not know this name unless ml_dtypes is imported
         return BFLOAT16
     kind = np.dtype(dtype)
-    # Test `isbuiltin` first, because reading `name` takes 2 µs.
+    # `isbuiltin` is tested first, because reading `name` takes 2 µs.
     return BFLOAT16 if kind.isbuiltin != 1 and kind.name == NAME else kind
 
 

@@ -94,7 +94,7 @@ def _no_bits(dtype: str, name: str) -> TypeError:
 
 def _packed(bools: npt.NDArray[np.bool_], name: str) -> npt.NDArray[np.uint8]:
     check_shape(bools.shape, name)
-    return np.ascontiguousarray(np.packbits(bools, axis=1))  # packbits of a Fortran-ordered array is Fortran-ordered
+    return np.ascontiguousarray(np.packbits(bools, axis=1))  # packbits keeps the Fortran order of an array
 
 
 def bool_columns(x: Any) -> int | None:

@@ -82,7 +82,7 @@ def as_device_rows(x: Any, name: str) -> Any:
 
 def _from_whole(tensor: Any, name: str) -> Any:
     """Convert whole numbers to float32; raise ValueError for one above 2**24 in magnitude, where it is not exact."""
-    wide = tensor.double()  # exact up to 2**53; larger whole numbers stay larger than 2**24
+    wide = tensor.double()  # exact up to 2**53; larger numbers stay larger than 2**24, and are refused
     bad = wide.abs() > LARGEST_WHOLE
     if bool(bad.any()):
         row, column = bad.nonzero()[0].tolist()
@@ -97,7 +97,7 @@ def read_tensor(x: Any, name: str) -> Any:
         return x.detach().resolve_neg()
     try:
         return as_tensor(x)
-    except Exception as error:  # the type of the exception depends on the libraries
+    except Exception as error:  # the type of this exception depends on the array's library
         raise TypeError(f"{name}: torch cannot read it through DLPack: {error}") from error
 
 

@@ -1,4 +1,4 @@
-"""Warnings if a caller's torch tensor requires gradients and the results of a function do not carry them."""
+"""Warnings for torch tensors that require gradients, if the results of a function do not carry gradients."""
 
 from __future__ import annotations
 

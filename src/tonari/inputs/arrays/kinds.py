@@ -18,7 +18,7 @@ from tonari.inputs.arrays.bfloat16 import BFLOAT16, NAME
 Kind: TypeAlias = Literal["numpy", "torch"]
 Library: TypeAlias = Literal["numpy", "torch", "cupy", "jax"]
 
-# Device types of DLPack (dlpack.h) for host memory, including pinned memory, and for CUDA, including managed memory.
+# Device types in DLPack (dlpack.h): host memory, including pinned memory; and CUDA, including managed memory.
 _DLPACK_HOST = (1, 3)
 _DLPACK_CUDA = (2, 13)
 
@@ -92,7 +92,8 @@ def place_of(x: Any, name: str) -> str | None:
         return None
     try:
         kind, number = x.__dlpack_device__()
-    except Exception as error:  # any exception: for example, JAX raises one for an array sharded over several devices
+    # any exception: JAX, for example, raises one for an array that is sharded over several devices
+    except Exception as error:
         raise ValueError(f"{name}: its library does not tell on which device it is: {error}") from error
     if kind in _DLPACK_CUDA:
         return f"cuda:{int(number)}"
@@ -120,10 +121,10 @@ def from_host(x: Any, name: str, shape: str) -> npt.NDArray[Any]:
         fix = _fix_of_table(x) if hasattr(x, "schema") else "numpy.stack(column.to_numpy())"
         raise TypeError(f"{name}: is a {type(x).__name__} of pyarrow, expected an array of shape {shape}; use {fix}")
     if library in ("pandas", "polars") and hasattr(x, "columns"):
-        return np.asarray(x.to_numpy())  # to_numpy gives all columns a common dtype
+        return np.asarray(x.to_numpy())  # to_numpy converts all columns to a common dtype
     try:
         return np.asarray(x)
-    except ValueError as error:  # NumPy refuses lists of unequal length
+    except ValueError as error:  # NumPy refuses lists of unequal lengths
         raise ValueError(f"{name}: cannot be read as an array of shape {shape}: {error}") from None
 
 

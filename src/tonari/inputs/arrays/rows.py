@@ -25,13 +25,14 @@ Rows: TypeAlias = npt.NDArray[Any]
 
 ACCEPTED_NAMES = ("float32", "float16", NAME, "float64", "uint8", "int8")
 ACCEPTED = tuple(map(dtype_of, ACCEPTED_NAMES))
-_BUILTIN = frozenset(dtype for dtype in ACCEPTED if dtype.isbuiltin == 1)  # NumPy's own, in native byte order
+# dtypes of NumPy itself, in native byte order
+_BUILTIN = frozenset(dtype for dtype in ACCEPTED if dtype.isbuiltin == 1)
 
 # Integer dtypes whose rows are converted to float32.
 WHOLE_NAMES = ("int16", "int32", "int64", "uint16", "uint32", "uint64")
-LARGEST_WHOLE = 2**24  # largest whole number that is accepted, since float32 represents all up to it exactly
+LARGEST_WHOLE = 2**24  # largest accepted whole number: float32 represents all whole numbers up to it exactly
 
-QUERIES = "queries"  # name of the only argument that may be an array without rows
+QUERIES = "queries"  # the only argument that may be an array without rows
 
 _TO_HOST = {"torch": ".cpu()", "cupy": ".get()", "jax": "numpy.asarray(...)"}
 
@@ -163,7 +164,7 @@ def _from_torch(x: Any, name: str) -> Rows:
     if dtype not in (
         *ACCEPTED_NAMES,
         *WHOLE_NAMES,
-    ):  # check before converting to NumPy, which lacks some dtypes of torch
+    ):  # checked before the conversion to NumPy, which lacks some dtypes of torch
         fix = "torch.view_as_real(x).flatten(1), which makes columns of the real and imaginary parts"
         fix = "try " + (fix if dtype.startswith("complex") else ".to(torch.float32)")
         raise TypeError(f"{name}: {dtype} is not supported, only {accepted()}; {fix}")
@@ -193,7 +194,10 @@ def fix_for(x: Any, dtype: np.dtype[Any]) -> str:
 
 
 def _odd_column(x: Any) -> tuple[str, str] | None:
-    """Return the name and dtype of the first column of a table that is not of a plain numeric dtype, or None."""
+    """Return the name and dtype of a table's first column that is not of a plain numeric dtype.
+
+    Return None if all columns are.
+    """
     if not (hasattr(x, "columns") and hasattr(x, "dtypes")):
         return None
     for name, dtype in zip(x.columns, x.dtypes, strict=True):
@@ -213,6 +217,6 @@ def _dtype_fix(dtype: np.dtype[Any]) -> str:
         return "try .astype(numpy.uint8)"
     if dtype.kind == "f":
         return "try .astype(numpy.float64)"
-    if dtype == np.dtype("V2"):  # numpy.load returns saved bfloat16 arrays with this dtype
+    if dtype == np.dtype("V2"):  # numpy.load returns this dtype for arrays that were saved as bfloat16
         return "if it is bfloat16, use .view(ml_dtypes.bfloat16)"
     return "try .astype(numpy.float32)"

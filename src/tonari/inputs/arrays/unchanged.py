@@ -1,4 +1,4 @@
-"""Detection of changes of the points' array after the points were prepared, by comparing a few rows with copies.
+"""Detect that an array of points has changed since it was prepared, by comparing a few rows with copies of them.
 
 A search reads the packed points, which are a copy in the layout of the method, and the original array for exact values.
 If the caller writes to the array after the points were packed, the answers are correct neither for the old nor for the
@@ -77,7 +77,7 @@ _FIX = (
 
 
 def can_change(rows: Any) -> bool:
-    """Return whether the memory of an array can be written, through the array itself or through one of its bases.
+    """Return whether the memory of an array can be written to, through the array itself or through one of its bases.
 
     >>> import numpy as np
     >>> from tonari.inputs.arrays.unchanged import can_change
@@ -92,7 +92,7 @@ def can_change(rows: Any) -> bool:
         return False
     try:
         return not memoryview(rows).readonly
-    except TypeError:  # not a buffer, so that it is not known whether it is writable
+    except TypeError:  # the base is not a buffer, so it is not known whether it is writable
         return True
 
 

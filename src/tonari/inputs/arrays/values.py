@@ -21,11 +21,11 @@ from tonari.inputs import tuning
 from tonari.inputs.arrays.bfloat16 import as_floats, held
 from tonari.inputs.arrays.kinds import kind_of
 
-# The largest float64 value that is accepted: the sum of squared differences over any row that fits in memory is then
-# finite.
+# The largest accepted float64 value: the sum of squared differences over the columns of any row that fits in memory is
+# then finite.
 LARGEST_FLOAT64 = 1e150
 
-NO_ROW = 1 << 62  # flags have the row number of the first refused row, or this value if no row is refused
+NO_ROW = 1 << 62  # value of a flag if no row is refused; otherwise a flag is the row number of the first refused row
 
 T = TypeVar("T")
 
@@ -37,7 +37,7 @@ def check_finite(rows: npt.NDArray[Any], name: str, threads: int | None = None) 
     """
     few = rows.nbytes <= tuning.CHECKED_BYTES
     if few and rows.itemsize == 8 and np.vdot(rows, rows) <= LARGEST_FLOAT64**2:
-        return  # all values are accepted: a refused one would make the sum of squares NaN, infinite or larger
+        return  # A refused value would make the sum of squares NaN, infinite or too large, so all values are accepted.
     find = _native.first_nonfinite_row
     row = find(rows, 0, len(rows)) if few else _first_row(find, rows, threads)
     if row >= 0:
@@ -57,13 +57,13 @@ def _overflows(rows: npt.NDArray[Any], threads: int | None) -> bool:
 
 
 def _first_row(find: Callable[[npt.NDArray[Any], int, int], int], rows: npt.NDArray[Any], threads: int | None) -> int:
-    """Search the rows in parts by ``find(rows, begin, end)``, and return the smallest row number found, or -1."""
+    """Search the rows in parts by ``find(rows, begin, end)``; return the smallest row number found, or -1."""
     found = _by_parts(lambda part: find(rows, part.start, part.stop), rows, threads)
     return min((row for row in found if row >= 0), default=-1)
 
 
 def _by_parts(look: Callable[[slice], T], rows: npt.NDArray[Any], threads: int | None) -> list[T]:
-    """Apply a function to slices that cover all rows, on several threads if there are many rows."""
+    """Apply a function to slices that together cover all rows, on several threads if there are many rows."""
     if rows.nbytes <= tuning.CHECKED_BYTES:
         return [look(slice(0, len(rows)))]
     parts = cut(len(rows), max(1, tuning.CHECKED_BYTES * len(rows) // rows.nbytes))
@@ -118,7 +118,7 @@ def check_values(rows: Any, name: str, *, first: int, nonnegative: bool) -> None
 
 
 def check_held_values(rows: npt.NDArray[Any], name: str, *, first: int, nonnegative: bool) -> None:
-    """Check a result of :func:`as_rows` as :func:`check_values` does, but fast, and without temporary memory."""
+    """Check a result of :func:`as_rows` like :func:`check_values`, but fast and without temporary memory."""
     bad = _native.first_nonfinite_row(rows) >= 0 or _overflows(rows, 1)
     if bad or (nonnegative and _native.first_negative_row(rows) >= 0):
         check_values(rows, name, first=first, nonnegative=nonnegative)
@@ -127,7 +127,8 @@ def check_held_values(rows: npt.NDArray[Any], name: str, *, first: int, nonnegat
 def check_flags(flags: Any, rows: Any, name: str, *, first: int = 0) -> None:
     """Raise ValueError if kernels have flagged a refused value in rows on CUDA; the host waits for the kernels.
 
-    Kernels only know row numbers within a batch or sample, so all rows are searched for the first refused one.
+    The row numbers that kernels see are those within a batch or a sample, so all rows are searched for the first
+    refused row.
 
     Parameters
     ----------
@@ -166,7 +167,7 @@ def check_flags(flags: Any, rows: Any, name: str, *, first: int = 0) -> None:
 
 @dataclass(frozen=True)
 class _Refused:
-    """A kind of refused value: a test for it, and its description and fix for messages."""
+    """A kind of refused value: a test for it, with a description and a fix for messages."""
 
     is_bad: Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]]
     what: str

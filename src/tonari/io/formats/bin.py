@@ -38,7 +38,10 @@ def counts(path: Path) -> tuple[int, int, int]:
 
 
 def holds_ground_truth(rows: int, columns: int, size: int) -> bool:
-    """Return whether a file has the size of ground truth: an 8-byte header, then n * k int32 ids and n * k float32."""
+    """Return whether a file has the size of ground truth.
+
+    Ground truth is an 8-byte header, then n * k int32 ids, then n * k float32 distances.
+    """
     return rows > 0 and columns > 0 and size == 8 + 8 * rows * columns
 
 

@@ -32,9 +32,9 @@ from tonari.io._common import (
 )
 
 DEFAULT_KEY = "train"
-SOFT_LINKS = 16  # the longest chain of soft links that is followed, as in HDF5 itself
-LONGEST_NAME = 100  # largest length in bytes of an attribute (metric, filters) that is read
-FILTERS = "filters"  # tonari's attribute with the names of the arguments that restricted the neighbours
+SOFT_LINKS = 16  # longest chain of soft links that is followed, as in HDF5 itself
+LONGEST_NAME = 100  # largest length in bytes of an attribute that is read (metric, filters)
+FILTERS = "filters"  # tonari's attribute for the names of the arguments that restricted the neighbours
 
 
 def library() -> Any:
@@ -129,7 +129,7 @@ def read(path: Path, *, mmap: bool, key: str | None, most: float) -> Array:
     key = key or DEFAULT_KEY
     with _open(path) as file:
         dataset = _dataset(path, file, key)
-        # A chunk may be larger than the dataset, and is decompressed as a whole.
+        # a chunk may be larger than the dataset, and must be decompressed as a whole
         needed = max(math.prod(dataset.shape), math.prod(dataset.chunks or ())) * dataset.dtype.itemsize
         check_expansion(path, path.stat().st_size, needed, most, where=f"{path}, dataset {key!r}")
         array: Array = np.empty(dataset.shape, dataset.dtype)
@@ -166,8 +166,7 @@ def describe(path: Path, *, key: str | None) -> FileInfo:
                 if name not in file.attrs:
                     continue
                 attribute = file.attrs.get_id(name)
-                # Only strings of fixed length are read: others are in a heap, and HDF5 2.0 never returns from a damaged
-                # heap.
+                # Only strings of fixed length are read: others are in a heap, and HDF5 2.0 hangs on a damaged heap.
                 if attribute.shape == () and attribute.dtype.kind == "S" and attribute.dtype.itemsize <= LONGEST_NAME:
                     extra[name] = file.attrs[name].decode()
             rows, columns = dataset.shape

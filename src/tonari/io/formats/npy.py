@@ -24,7 +24,8 @@ from tonari.io._common import (
     size_of,
 )
 
-# The longest header that is read, in bytes with padding. NumPy has the same limit for files that it may not unpickle.
+# The longest header that is read, in bytes, including padding. NumPy has the same limit for files that must not be
+# unpickled.
 LONGEST_HEADER = 10_000
 
 
@@ -74,7 +75,7 @@ def read_header(file: IO[bytes], path: Path, size: int, where: str, *, holds: Ho
 
 
 def read_vector_header(file: IO[bytes], path: Path, size: int, where: str) -> Header:
-    """Parse the header of an array with one axis, of any dtype, without comparing it with the size of the file."""
+    """Parse the header of an array with one axis, of any dtype; the size of the file is not checked against it."""
     start, length = _start(file)
     with parsing(path, size, "a .npy header and its values", "Save it with numpy.save.", where=where):
         shape, fortran, dtype = _parse(start, length)
@@ -106,7 +107,7 @@ def _parse(start: bytes, length: int) -> tuple[tuple[int, ...], bool, DType]:
 
 
 def header(dtype: DType, shape: tuple[int, ...]) -> bytes:
-    """Return the header of a .npy file, as bytes, for an array in C order."""
+    """Return the header of a .npy file as bytes, for an array in C order."""
     file = io.BytesIO()
     fields = {"descr": npy_format.dtype_to_descr(little(dtype)), "fortran_order": False, "shape": shape}
     npy_format.write_array_header_1_0(file, fields)

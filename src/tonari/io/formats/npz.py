@@ -90,7 +90,7 @@ class Archive:
             yield file, head
 
     def _values(self, key: str, file: IO[bytes], head: Header) -> Array:
-        # The header and the directory of the archive agree about the size, but both may be wrong.
+        # The array's header and the directory of the archive agree about the size, but both may be wrong.
         needed = math.prod(head.shape) * head.dtype.itemsize
         check_expansion(self.path, self.size, needed, self._most, where=f"{self.path}, array {key!r}")
         array: Array = np.empty(head.shape, head.dtype, order="F" if head.fortran else "C")

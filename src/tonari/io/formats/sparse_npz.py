@@ -14,7 +14,7 @@ from tonari.io.formats.npy import read_vector_header
 if TYPE_CHECKING:
     import scipy.sparse
 
-_ARRAYS = {"format.npy", "shape.npy", "data.npy"}  # archive members that all sparse formats have
+_ARRAYS = {"format.npy", "shape.npy", "data.npy"}  # members of the archive in every sparse format
 _EXPECTED, _FIX = "what scipy.sparse.save_npz writes", "Save it again."
 
 

@@ -89,7 +89,7 @@ def _write_edges(
         for start, near in pieces(indices):
             rows, places = np.nonzero(near >= 0)
             far = np.asarray(distances[start : start + len(near)])[rows, places]
-            # astype(str) below gives the shortest digits that identify a distance in its own dtype.
+            # astype(str) below writes the fewest digits that identify a distance in its own dtype.
             ends = ((rows + start, queries), (near[rows, places], points))
             i, j = ((at if of is None else of[at]).tolist() for at, of in ends)
             lines = io.StringIO()

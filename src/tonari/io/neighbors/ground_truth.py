@@ -38,7 +38,7 @@ HEADER_BYTES = 8
 
 def _layout(path: Path) -> tuple[int, int]:
     rows, k, size = counts(path)
-    # A file for zero queries is a header alone.
+    # a file for zero queries consists of the header alone
     if holds_ground_truth(rows, k, size) or (k and rows == 0 and size == HEADER_BYTES):
         return rows, k
     if not (rows and k):

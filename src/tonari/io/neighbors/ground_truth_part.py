@@ -51,7 +51,7 @@ class GroundTruthPart:
         check_size(path, (rows, k))
         self.path, self.rows, self.k = path, rows, k
         for _ in range(tuning.OPENINGS):
-            # Opened without O_TRUNC: until the file is locked, its contents may belong to another process.
+            # No O_TRUNC: until this process has locked the file, the contents may belong to another process.
             flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
             self._file = os.fdopen(os.open(path, flags, 0o666), "r+b", buffering=0)
             try:
@@ -86,13 +86,13 @@ class GroundTruthPart:
         return os.fstat(self._file.fileno()).st_size
 
     def header_fault(self) -> str:
-        """Describe how the header differs from the header that :meth:`begin` writes; "" if they are equal."""
+        """Describe how the header differs from the one that :meth:`begin` writes; "" if they are equal."""
         self._file.seek(0)
         found, expected = self._file.read(HEADER_BYTES), header(self.rows, self.k)
         return "" if found == expected else f"found the header {found.hex()}, expected {expected.hex()}"
 
     def begin(self) -> None:
-        """Discard the contents, write the header, and set the final size; after an error, the file is empty."""
+        """Discard the contents, write the header, and set the final size. After an error the file is empty."""
         self.clear()
         try:
             with named_after(self.path):
@@ -103,7 +103,7 @@ class GroundTruthPart:
             raise
 
     def clear(self) -> None:
-        """Discard the contents."""
+        """Discard the file's contents."""
         self._file.truncate(0)
 
     def remove(self) -> None:
@@ -140,7 +140,7 @@ def being_written(path: Path) -> BlockingIOError:
 
 
 def is_locked(path: Path) -> bool:
-    """Return whether another process has the file at `path` open as a `GroundTruthPart`."""
+    """Return whether another process holds the lock of the file at `path`, as an open `GroundTruthPart` does."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except (FileNotFoundError, PermissionError):  # without permission to read, a lock cannot be detected
@@ -155,7 +155,7 @@ def locked(descriptor: int, *, shared: bool) -> bool:
     """Lock a file until it is closed, and return True; return False if another process has locked it."""
     try:
         import fcntl
-    except ImportError:  # no locks outside POSIX
+    except ImportError:  # systems other than POSIX have no locks
         return True
     try:
         fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)

@@ -13,7 +13,7 @@ from tonari.core.results.pairs import Pairs, record_dtype
 from tonari.io._atomic import atomic
 
 SUFFIXES = (".npy",)
-_HEADER_BYTES = 192  # header length: a multiple of 64, as .npy requires, enough for any number of pairs
+_HEADER_BYTES = 192  # length of the header: a multiple of 64, as .npy requires, and enough for any number of pairs
 _MAGIC = b"\x93NUMPY\x01\x00"
 
 
@@ -51,7 +51,7 @@ def write_pairs(
     """
     dtype, count = record_dtype(indices if names is None else names.dtype, distances), 0
     with atomic(path) as file:
-        _write_header(file, dtype, 0)  # a placeholder: the number of pairs is known at the end
+        _write_header(file, dtype, 0)  # a placeholder, since the number of pairs is known only at the end
         for block in blocks:
             records = np.empty(len(block.left), dtype)
             for name, part in zip(dtype.names or (), block, strict=True):

@@ -74,7 +74,7 @@ def _columns(path: Path, schema: Any, key: str | None, choice: Choice) -> list[s
         raise ValueError(
             f"{path}: found {len(lists)} columns of lists, expected one. Choose with key=: {', '.join(lists)}"
         )
-    # Columns of row numbers are refused only here, since a column of lists is read without the other columns.
+    # Only here are columns of row numbers refused: a column of lists is read without the other columns.
     names = [every[at] for at in choice.places(path, every, len(every))]
     for name in names:
         field = schema.field(place_of(path, every, name))
@@ -98,7 +98,7 @@ def _layout(path: Path, key: str | None, choice: Choice) -> tuple[list[str], tup
         width = len(names)
         if _is_list(kinds[0]):
             width = getattr(kinds[0], "list_size", -1)
-            if width < 0:  # lists of any length: take the first row's length as the width
+            if width < 0:  # lists of variable length: the first row's length is taken as the width
                 first = next((batch for batch in batches if batch.num_rows), None)
                 width = 0 if first is None else len(first.column(names[0])[0] or ())
             kinds = [kinds[0].value_type]
@@ -109,7 +109,7 @@ def _layout(path: Path, key: str | None, choice: Choice) -> tuple[list[str], tup
             )
         try:
             dtype = np.result_type(*(np.dtype(kind.to_pandas_dtype()) for kind in kinds))
-        except (TypeError, NotImplementedError):  # a type unknown to NumPy, or types without a common dtype
+        except (TypeError, NotImplementedError):  # a type unknown to NumPy, or several types without a common dtype
             dtype = np.dtype(object)
         if dtype.kind not in "iuf":
             message = f"{path}: column {names[0]!r} holds {kinds[0]}, expected numbers"
@@ -118,7 +118,7 @@ def _layout(path: Path, key: str | None, choice: Choice) -> tuple[list[str], tup
 
 
 def table(path: Path, key: str | None, choice: Choice | None = None) -> Sequential:
-    """Open the points as a matrix that reads record batches on demand."""
+    """Open the points as a matrix whose record batches are read when they are needed."""
     choice = choice or Choice()
     names, shape, dtype = _layout(path, key, choice)
     blocks = _blocks(path, names, shape[1], dtype, chosen=choice.columns is not None)
@@ -211,17 +211,17 @@ def write_neighbors(
 ) -> None:
     """Write neighbours as columns of lists, and the properties `about` as JSON in the schema's metadata, "tonari".
 
-    `names` has the names of the rows, written as a column "id", and the names of all points, written as a column "ids"
-    with the names of each row's neighbours; None for either leaves out the column.
+    `names` is a pair: the names of the rows, for a column "id", and the names of all points, for a column "ids" with
+    the names of each row's neighbours. If either is None, its column is left out.
     """
     _write(path, {"indices": indices, "distances": distances}, {"tonari": json.dumps(about)}, names)
 
 
 def _named(indices: Array, names: Array) -> Any:
-    """Return the names of each row's neighbours as an Arrow array of fixed-size lists, null if missing."""
+    """Return the names of each row's neighbours as an Arrow array of fixed-size lists; null for a missing neighbour."""
     arrow = pyarrow()
     flat = indices.reshape(-1)
-    found = arrow.array(names[flat], mask=flat < 0)  # the mask makes -1 (no neighbour) null
+    found = arrow.array(names[flat], mask=flat < 0)  # the mask turns -1, a missing neighbour, into null
     return arrow.FixedSizeListArray.from_arrays(found, indices.shape[1])
 
 

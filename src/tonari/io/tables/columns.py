@@ -17,7 +17,7 @@ import numpy as np
 from tonari.io._common import Array, FileFormatError
 
 _OF_PANDAS = re.compile(r"Unnamed: \d+|__index_level_\d+__")
-_LISTED = 12  # largest number of column names that an error message lists
+_LISTED = 12  # maximum number of column names in an error message
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def choice(columns: Sequence[str] | None, drop: Sequence[str] | None) -> Choice:
 
 
 def place_of(path: Path, names: Sequence[str] | None, name: str) -> int:
-    """Return the position of the column with a name; raise an error unless there is exactly one."""
+    """Return the position of the column with this name; raise an error unless exactly one column has it."""
     if names is None:
         raise ValueError(
             f"{path}: there is no column {name!r}: the first line holds numbers, not names. Write a line of names "
@@ -98,7 +98,7 @@ def place_of(path: Path, names: Sequence[str] | None, name: str) -> int:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return names as text for a message, only the first ones if there are many.
+    """Return names as text for a message; of many names, only the first ones.
 
     >>> listed(["x", "y"])
     'x, y'

@@ -64,7 +64,7 @@ class Sequential:
         return block
 
     def _end(self) -> None:
-        """Exhaust the iterator of blocks after the last row, since its final checks may raise an error."""
+        """Exhaust the iterator of blocks after the last row, so that its final checks can raise an error."""
         for block in self._blocks:
             if len(block):
                 raise AssertionError(f"more than {len(self)} rows were produced")

@@ -23,10 +23,10 @@ from tonari.io.tables.sequential import Sequential
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 DTYPE = np.dtype(np.float64)
-# Texts that programs write for a missing value; a first line that has only these does not name the columns.
+# Texts that programs write for a missing value; a first line of only such cells is a row, not column names.
 _MISSING = frozenset(("", "na", "n/a", "nan", "null", "none", "-", "?"))
 
-Line = tuple[int, str]  # a line number, counted from 1, and the text of the line
+Line = tuple[int, str]  # the number of a line, counted from 1, and its text
 
 
 @contextmanager
@@ -81,7 +81,7 @@ def _names_columns(cells: Sequence[str]) -> bool:
 
 
 def is_blank(path: Path) -> bool:
-    """Return whether a regular file has no line of numbers and no line of names."""
+    """Return whether a regular file has neither a line of numbers nor a line of names."""
     if not path.is_file() or not path.stat().st_size:
         return path.is_file()
     with _opened(path) as file:
@@ -135,7 +135,7 @@ def _rows(path: Path, named: bool) -> Iterator[tuple[int, list[Line]]]:
 
 def _parsed(path: Path, block: list[Line], row: int, head: list[str], named: bool, places: list[int]) -> Array:
     chosen = len(places) < len(head) or places != sorted(places)
-    if chosen:  # loadtxt ignores columns that are not chosen, so check that each row has them
+    if chosen:  # loadtxt does not look at columns that are not chosen, so check that every row has them
         for _ in _split(path, block, row, head):
             pass
     try:
@@ -165,7 +165,10 @@ def _unparsed(path: Path, block: list[Line], why: object) -> FileFormatError:
 
 
 def _split(path: Path, block: Iterable[Line], row: int, head: list[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield each row's location, for messages, and its cells; raise an error unless it has as many cells as `head`."""
+    """Yield the location of each row, for messages, and its cells.
+
+    Raise an error unless it has as many cells as `head`.
+    """
     for at, (number, line) in enumerate(block, row):
         cells, where = _cells(path, number, line), f"{path}: row {at} (line {number})"
         if len(cells) != len(head):
@@ -201,7 +204,7 @@ def column(path: Path, name: str) -> Array:
         numbers = np.array([int(cell) for cell in found], np.int64)
     except (ValueError, OverflowError):
         return np.array(found)
-    # Integers only if they reproduce the cells exactly: 007 and 7 are different names.
+    # Only if the integers reproduce the cells exactly: 007 and 7 are different names.
     return numbers if all(map(str.__eq__, map(str, numbers.tolist()), found)) else np.array(found)
 
 
@@ -211,12 +214,12 @@ def read(path: Path, *, mmap: bool, key: str | None, most: float) -> Array:
 
 
 def write(path: Path, array: Array) -> None:
-    """Raise an error, since points that are written as text would lose their dtype."""
+    """Raise an error: points that are written as text would lose their dtype."""
     raise ValueError(f"{path}: points are not written as text; name a .npy, .npz, .fbin, .hdf5 or .parquet file")
 
 
 def describe(path: Path, *, key: str | None, choice: Choice | None = None) -> FileInfo:
-    """Describe the points of a table, after counting its rows; the first line gives the number of columns."""
+    """Describe the points of a table: its rows are counted, and the first line gives the number of columns."""
     head, named, rows = _head(path)
     places = (choice or Choice()).places(path, head if named else None, len(head))
     extra = {"header": "1 line" if named else "none"}

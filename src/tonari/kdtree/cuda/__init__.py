@@ -3,8 +3,7 @@
     dispatch.py   executes the plan of a search on one or several devices, slab by slab; estimates visits from a sample
         │
     blocks.py     answers queries of one device block by block, while other blocks are copied from and to host memory
-    prepared.py   points and their trees, kept between searches
-    kept.py       the trees of slabs, kept in host memory
+    prepared.py   points and their trees, kept between searches, on devices or slab by slab in host memory
     build.py      points -> DeviceTree: median splits by sorting (segment, value) keys, level by level
     tree.py       the data structure
     steps.py      chooses the number of queries per launch

@@ -2,7 +2,7 @@
 
     host memory  --prefetch.py-->  queries of block b + 1
                                    search of block b
-    host memory  <--collect.py---  lists of block b - 1
+    host memory  <--staging.py---  lists of block b - 1
 
 For d = 10, k = 10 and float32, a query has 40 bytes and its result 80 bytes. At 50 GB/s in both directions at once,
 copying them takes 0.8 and 1.6 ns. The host's threads copy all 120 bytes from or to pinned buffers in 4 ns at 30 GB/s.
@@ -27,8 +27,8 @@ from tonari import inputs
 from tonari.core.process.progress import Counter
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.rows.slices import cut
-from tonari.cuda.copying.collect import Collector
 from tonari.cuda.copying.prefetch import slabs_of
+from tonari.cuda.copying.staging import Collector
 from tonari.cuda.devices import over, to_device
 from tonari.kdtree.cuda.search import TreeSearch, beyond, order_of, order_of_points, walk_in_steps
 from tonari.kdtree.cuda.steps import Steps

@@ -1,9 +1,9 @@
 """Execute a k-d tree plan on CUDA; the counterpart of :mod:`tonari.exact.cuda.dispatch` for brute force.
 
 Several devices share the queries, and each has the whole tree. If a tree of all points does not fit, each slab of the
-points has its own tree. The slabs are searched one after another (kept.py), and their lists are merged. A tree cannot
-compare values of magnitudes above 2**60. Queries with such a value are answered by brute force. A slab of points with
-such a value has no tree, and all queries search it by brute force.
+points has its own tree. The slabs are searched one after another (prepared.py), and their lists are merged. A tree
+cannot compare values of magnitudes above 2**60. Queries with such a value are answered by brute force. A slab of points
+with such a value has no tree, and all queries search it by brute force.
 """
 
 from __future__ import annotations
@@ -25,17 +25,21 @@ from tonari.core.rows.slices import cut
 from tonari.core.trail import current, decided, part
 from tonari.costs.formulas import MeanVisits
 from tonari.cuda.compiling.ahead import expecting
+from tonari.cuda.compiling.rehearsal import numbers_from, to_visit
 from tonari.cuda.device_threads import a_thread_each, side_by_side
 from tonari.cuda.devices import on, to_device
 from tonari.cuda.self_neighbors import without_own
 from tonari.cuda.streams import synchronize
 from tonari.exact.cuda import dispatch as brute
 from tonari.exact.cuda.planning import plan_on_cuda
+from tonari.kdtree import tuning
 from tonari.kdtree.cuda.blocks import Asked, answer_blocks, new_lists, tensors_of
+from tonari.kdtree.cuda.build import build_on_device
 from tonari.kdtree.cuda.prepared import PreparedTrees, prepare, unprepared
-from tonari.kdtree.cuda.rehearse import rehearse_tree
-from tonari.kdtree.cuda.search import TreeSearch, walk
+from tonari.kdtree.cuda.search import TreeSearch, order_of, walk
 from tonari.kdtree.cuda.steps import Steps
+from tonari.kdtree.cuda.tree import DeviceTree, leaf_of
+from tonari.kdtree.papers.cuda.buffered import rehearse_rounds
 from tonari.kdtree.papers.rounds import Rounds
 from tonari.kdtree.plan import TreePlan
 from tonari.metrics.problem import make_problem
@@ -208,3 +212,36 @@ def _by_brute_force(queries: Any, points: Any, plan: TreePlan, own: Any, bar: Pr
     if bar is not None:
         bar.add(len(queries))
     return found if own is None else without_own(found, own, plan.k)
+
+
+def rehearse_tree(plan: TreePlan, dtype: str, *, self_join: bool) -> None:
+    """Build a tree without data for every size of slab in the plan, and search it with every size of query block.
+
+    Parameters
+    ----------
+    dtype : str
+        The dtype of the points.
+    """
+    m = -(-plan.m // len(plan.devices))
+    for n in dict.fromkeys(slab.stop - slab.start for slab in cut(plan.n, plan.point_slab)):
+        points = torch.empty((n, plan.d), dtype=getattr(torch, dtype), device="meta")
+        tree = build_on_device(points, leaf=leaf_of(n, plan.leaf), double=plan.held == "float64")
+        for rows in dict.fromkeys(here.stop - here.start for here in cut(m, plan.query_block)):
+            _rehearse_search(tree, rows, plan, self_join)
+
+
+def _rehearse_search(tree: DeviceTree, m: int, plan: TreePlan, self_join: bool) -> None:
+    """Launch the search of a block of queries, in steps, as `blocks.py` does."""
+    k = min(plan.k, tree.n)
+    queries = torch.empty((m, plan.d), dtype=tree.rows.dtype, device="meta")
+    points = self_join and m == tree.n == plan.n
+    order = order_of(queries, tree, plan.metric) if plan.sort and not points else numbers_from(0, m, "meta")
+    own = numbers_from(0, m, "meta") if self_join else None
+    lists: Neighbors = new_lists(plan, m, k, queries.device)
+    search = TreeSearch(queries, tree, k, plan.metric, lists, own)
+    if plan.traversal == "buffered":
+        rehearse_rounds(search, order, buffer=plan.buffer)
+        return
+    given_up: Any = torch.empty(m, dtype=torch.bool, device="meta")
+    for step in to_visit(cut(m, tuning.FIRST_STEP), queries.device):
+        walk(search, order[step], most_visits=plan.most_visits, given_up=given_up)

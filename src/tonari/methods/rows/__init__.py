@@ -1,7 +1,6 @@
 """The rows of a call, and the device that searches them.
 
-points.py         the points, with all searches of them
-place.py          the place where a call runs: the CPU; place_cuda.py: CUDA devices; where.py selects it
-no_queries.py     answers to calls without queries
+points.py         the points, with all searches of them, and answers to calls without queries
+place.py          the place where a call runs, and its choice: the CPU; place_cuda.py: CUDA devices
 value_range.py    checks for values that have overflowed or underflowed
 """

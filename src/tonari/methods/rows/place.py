@@ -1,4 +1,4 @@
-"""The place where a call runs: the CPU, or CUDA devices (place_cuda.py), with the same interface."""
+"""The place where a call runs: the CPU, or CUDA devices (place_cuda.py, imported only there), with one interface."""
 
 from __future__ import annotations
 
@@ -43,22 +43,22 @@ class Place(Protocol):
         """
 
     def threads_to_prepare(self, asked: int | None, n: int) -> int | None:
-        """Return the number of threads that prepare n points: the requested number, else by the amount of work.
+        """Return the number of threads that prepare n points: as requested or, by default, by the amount of work.
 
-        On CUDA, the requested number is returned, to be refused later.
+        On CUDA, the requested number is returned, and refused later.
         """
 
     def check_plan(self, plan: Plan) -> None:
         """Raise ValueError for a plan that was made for another place."""
 
     def no_others(self, rows: Any, metric: Metric) -> Neighbors:
-        """Check the values of rows, and return a neighbour list of length 0 for each row, on the rows' device."""
+        """Check the values of rows, and return an empty neighbour list for each row, on the rows' device."""
 
     def with_self(self, found: Neighbors, rows: Any, metric: Metric) -> Neighbors:
         """Insert each point of a self-join at the beginning of its own neighbour list, on the rows' device."""
 
     def on(self, devices: tuple[str, ...]) -> Place:
-        """Return a place with only these devices, a subset of this place's devices; a search runs on all of them."""
+        """Return a copy of this place with fewer devices; a search then runs on all of them."""
 
     def there(self, x: Any) -> Any:
         """Convert an array to the form that methods read: a NumPy array, or a tensor on `devices[0]`."""
@@ -101,7 +101,7 @@ class CpuPlace:
         values = np.full((len(rows), 1), value or 0.0)
         if value is None:
             exact_values(metric.name, rows, rows, own, values)
-        with np.errstate(over="ignore", under="ignore"):  # check_range, called below, refuses overflow
+        with np.errstate(over="ignore", under="ignore"):  # check_range, called later, refuses overflow
             first = values.astype(found.distances.dtype)
         ids = own.astype(found.indices.dtype)
         if value is None:
@@ -113,3 +113,26 @@ class CpuPlace:
 
     def there(self, x: Any) -> npt.NDArray[Any]:
         return x if isinstance(x, np.ndarray) else np.asarray(inputs.to_host(x))
+
+
+def place_for(device: Any, **arrays: Any) -> Place:
+    """Return the place where a call with this argument `device` and these arrays runs: the CPU, or CUDA devices."""
+    devices = inputs.devices_for(device, **arrays)
+    if not devices:
+        return CpuPlace()
+    from tonari.methods.rows.place_cuda import CudaPlace
+
+    there = {inputs.place_of(x, name) for name, x in arrays.items()} if may_take_fewer(device) else set()
+    if len(there) != 1:  # use all requested devices: arrays on different devices are not moved
+        return CudaPlace(devices)
+    # the device of the arrays is always used, so it comes first
+    return CudaPlace(tuple(sorted(devices, key=lambda name: name not in there)), may_take_fewer=True)
+
+
+def may_take_fewer(device: Any) -> bool:
+    """Return whether the argument `device` lets a method use fewer devices than it names.
+
+    >>> may_take_fewer("cuda:all"), may_take_fewer(["cuda:0", "cuda:1"])
+    (True, False)
+    """
+    return inputs.parse_device(device) == "cuda:all"

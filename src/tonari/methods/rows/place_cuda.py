@@ -45,7 +45,7 @@ class CudaPlace:
         return inputs.as_device_bits(x, name) if bits else inputs.as_device_rows(x, name)
 
     def threads_to_prepare(self, asked: int | None, n: int) -> int | None:
-        return asked  # if a number is set, the planner refuses it: threads are an option of the CPU
+        return asked  # if `threads` is set, the planner refuses it, since only searches on the CPU have this option
 
     def check_plan(self, plan: Plan) -> None:
         made_for = plan.devices or ("cpu",)
@@ -58,7 +58,7 @@ class CudaPlace:
         if isinstance(rows, np.ndarray):
             on_cpu = CpuPlace()
             return on_cpu.no_others(on_cpu.rows(rows, "points", metric), metric)
-        if metric.bits:  # rows of bits have no values to check
+        if metric.bits:  # rows of bits have no invalid values
             return no_lists(len(rows), 0, len(rows), metric.name, double=False, device=rows.device)
         return no_others(rows, metric.name)
 

@@ -1,6 +1,7 @@
 """The points of a call, with the searches of them; every search goes through this module.
 
-A search that was captured as a CUDA graph is replayed. For any other search, a method is chosen and run.
+A search that was captured as a CUDA graph is replayed. For any other search, a method is chosen and run. A call without
+queries needs no plan, preparation or kernel, and its answer is made of NumPy arrays.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
+from tonari.core.errors import Unsupported
 from tonari.core.plan import Plan
 from tonari.core.problem import Problem
 from tonari.core.process.progress import ProgressLike
-from tonari.core.results.neighbors import Neighbors
-from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
+from tonari.core.results.neighbors import Neighbors, no_neighbors
+from tonari.core.results.radius_neighbors import RadiusNeighbors, Within, none_within
 from tonari.core.rows.allowed import Allowed
 from tonari.exact.cuda.replay import cache as cuda_graph_cache
 from tonari.exact.cuda.replay.cache import GraphKey
@@ -26,11 +28,43 @@ from tonari.methods.call import Call
 from tonari.methods.decision import Decision
 from tonari.methods.radius import decide_within
 from tonari.methods.registry import by_force, search_method
-from tonari.methods.rows.no_queries import refuse_unsupported
 from tonari.methods.rows.value_range import check_counts, check_far
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+
+def none_nearest(problem: Problem, method: str) -> Neighbors:
+    """Return the result of a search without queries: arrays of shape (0, k).
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem of the same call with a single query.
+    method : str
+        The method that the caller named; if it cannot solve the problem, Unsupported is raised.
+    """
+    refuse_unsupported(problem, method)
+    return no_neighbors(problem.k, problem.n, problem.value_dtype)
+
+
+def none_within_radius(problem: Problem, method: str) -> RadiusNeighbors:
+    """Return the result of a radius search without queries; see :func:`none_nearest`."""
+    refuse_unsupported(problem, method)
+    return none_within(problem.n, problem.value_dtype)
+
+
+def none_counted(problem: Problem, method: str) -> npt.NDArray[np.int64]:
+    """Return the result of a radius count without queries; see :func:`none_nearest`."""
+    refuse_unsupported(problem, method)
+    return np.zeros(0, np.int64)
+
+
+def refuse_unsupported(problem: Problem, method: str) -> None:
+    """Raise Unsupported if the method that the caller named cannot solve a problem."""
+    why_not = None if method == "auto" else search_method(method, problem.device).refuses(problem)
+    if why_not is not None:
+        raise Unsupported(why_not)
 
 
 class Points:
@@ -76,7 +110,7 @@ class Points:
         return self.call.problem(self.rows, queries, k, self_join=self_join)
 
     def refuse_unsupported(self, queries: Any, k: Any = 1) -> None:
-        """Raise Unsupported if the method that the caller named cannot search for k neighbours of these queries."""
+        """Raise Unsupported if the method that the caller named cannot find k neighbours of these queries."""
         refuse_unsupported(self.problem(queries, k), self.call.method)
 
     def method_for(self, problem: Problem) -> str:
@@ -100,8 +134,8 @@ class Points:
         return self.searched(queries, k, progress, self_join=self_join, around=around)
 
     def replayed(self, queries: Any, k: Any, progress: ProgressLike, *, self_join: bool = False) -> Neighbors | None:
-        """Replay the CUDA graph that was captured for an equal search, or return None if there is none."""
-        # Arrays that may differ from those of the captured search.
+        """Replay the CUDA graph that was captured for an equal search; return None without such a graph."""
+        # arrays that may differ from those of the captured search
         differing = (self.rows,) if self_join else (queries, self.rows)
         found = cuda_graph_cache.replayed(self._graph_key(queries, k, self_join), differing, progress)
         return None if found is None else checked(found, queries, self.rows, self.call.metric)
@@ -109,7 +143,7 @@ class Points:
     def searched(
         self, queries: Any, k: Any, progress: ProgressLike, *, self_join: bool = False, around: bool = False
     ) -> Neighbors:
-        """Search as :meth:`nearest` does, but never replay a CUDA graph: choose a method and run it."""
+        """Search as :meth:`nearest` does, but without replaying a CUDA graph: choose a method and run it."""
         decision = self.decided(queries, k, progress, self_join=self_join, around=around)
         return answer(queries, self.rows, decision, self.call.metric, progress, self_join=self_join)
 
@@ -129,7 +163,7 @@ class Points:
         return decide(call, problem, self.rows, queries, plan, progress)
 
     def ready(self, queries: Any, limits: npt.NDArray[Any]) -> Points:
-        """Return these points prepared for radius searches of the queries, or of blocks of them."""
+        """Return these points, prepared for radius searches of the queries or of blocks of them."""
         return self.decided_within(queries, limits, False)
 
     def decided_within(self, queries: Any, limits: npt.NDArray[Any], progress: ProgressLike) -> DecidedPoints:
@@ -171,7 +205,7 @@ class Points:
 
 
 class DecidedPoints(Points):
-    """Points that have been prepared for radius searches, by a decision."""
+    """Points that a decision has prepared for radius searches."""
 
     prepared: ClassVar[bool] = True
 
@@ -216,7 +250,10 @@ class DecidedPoints(Points):
         return self._found(Within(queries, limits[rows], own, later=True), progress, names=own)
 
     def _found(self, request: Within, progress: ProgressLike, *, names: range | None = None) -> RadiusNeighbors:
-        """Find the points of a request; raise ValueError if values have overflowed, even beyond the limits."""
+        """Find the points of a request.
+
+        Raise ValueError if values have overflowed, even of points beyond the limits.
+        """
         queries, limits, allowed, record = request.queries, request.limits, request.allowed, self.call.metric
         found = checked(self.decision.find_within(request, progress), queries, self.rows, record, names=names)
         count, filtered = self._counting(queries, allowed), allowed is not None
@@ -226,7 +263,7 @@ class DecidedPoints(Points):
     def _counting(
         self, queries: Any, allowed: Allowed | None
     ) -> Callable[[npt.NDArray[np.int64], npt.NDArray[Any]], Any]:
-        """Return a function for :func:`check_far` that counts the points of given queries within given limits."""
+        """Return, for :func:`check_far`, a function that counts the points of given queries within given limits."""
         return lambda rows, limits: self.decision.count_within(_part(queries, limits, allowed, rows), False)
 
 

@@ -20,9 +20,10 @@ from tonari import inputs
 from tonari.methods import tuning
 from tonari.metrics import Metric
 
-_PLAIN_LOW, _PLAIN_HIGH = 1e-37, 3e38  # float32 and float64 have full precision between these magnitudes
-_LARGE_ELEMENT = 1e-5  # no metric raises an element of at least this magnitude to a power that underflows
-DIGITS = 2.0**48  # values below their rows' size by more than this factor depend only on a few small elements
+_PLAIN_LOW, _PLAIN_HIGH = 1e-37, 3e38  # between these magnitudes, float32 and float64 have full precision
+_LARGE_ELEMENT = 1e-5  # the powers in metrics do not underflow for elements of at least this magnitude
+# if a value is smaller than the elements of its rows by more than this factor, only small elements contribute to it
+DIGITS = 2.0**48
 
 
 def check_range(
@@ -54,7 +55,8 @@ def check_range(
         A value is beyond the range; the message names the query and the value.
     """
     one = len(values) == 1 and values.ndim == 2 if indptr is None else len(indptr) == 2
-    if one and type(values) is np.ndarray and values.size:  # a sorted list has its extremes at its ends
+    # a sorted list has its smallest and largest value at its ends
+    if one and type(values) is np.ndarray and values.size:
         first, last = values.item(0), values.item(-1)
         if _PLAIN_LOW < first < _PLAIN_HIGH and _PLAIN_LOW < last < _PLAIN_HIGH:
             return
@@ -80,13 +82,14 @@ def check_range(
 def _extremes(values: Any, descending: bool) -> tuple[float, float, float]:
     """Return the smallest and the largest value, and a lower bound of the smallest magnitude."""
     if math.prod(values.shape) <= tuning.FEW_RESULTS:
-        values = _on_host(values)  # copying few values to the host takes less time than two kernels
-        # Methods argmin and argmax take a third of the time of min and max.
+        # for a few values, copying them to the host takes less time than two kernels on the device
+        values = _on_host(values)
+        # NumPy's argmin and argmax take a third of the time of its min and max
         low, high = values.item(values.argmin()), values.item(values.argmax())
     elif not isinstance(values, np.ndarray):
         import torch
 
-        low, high = torch.stack(values.aminmax()).tolist()  # stacked to wait for the device only once
+        low, high = torch.stack(values.aminmax()).tolist()  # stacked, so that the host waits for the device only once
     elif values.ndim == 2:
         first, last = (-1, 0) if descending else (0, -1)
         low, high = float(np.minimum.reduce(values[:, first])), float(np.maximum.reduce(values[:, last]))
@@ -161,7 +164,7 @@ def _look_closer(
 
 
 def is_plain(limits: npt.NDArray[Any]) -> bool:
-    """Return whether all limits are so far from both ends of the range that overflow and underflow change no count."""
+    """Return whether all limits are so far from the ends of the range that overflow and underflow change no count."""
     ends, magnitudes = np.finfo(limits.dtype), np.abs(limits)
     return bool(((magnitudes < ends.max) & (magnitudes >= ends.tiny)).all())
 
@@ -262,7 +265,7 @@ def check_far(
 
 
 def are_inside(limits: npt.NDArray[Any], points: Any, record: Metric) -> bool:
-    """Return whether no check is needed: the metric needs none, or all queries share one ordinary limit."""
+    """Return whether no check is needed: for some metrics, or if all queries share one limit inside the range."""
     if record.bits or record.own or record.missing or not (len(limits) and len(points)):
         return True
     return not limits.strides[0] and _PLAIN_LOW < abs(limits.item(0)) < _PLAIN_HIGH
@@ -274,7 +277,10 @@ def _distinct(limits: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _rows_with(chosen: npt.NDArray[np.bool_], limits: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Return the row numbers of the queries whose limits are chosen by a mask of the result of :func:`_distinct`."""
+    """Return the row numbers of the queries that a mask selects.
+
+    The mask is for the limits that :func:`_distinct` returned.
+    """
     if len(chosen) == len(limits):
         return np.flatnonzero(chosen)
     return np.arange(len(limits) * int(chosen[0]))
@@ -301,7 +307,10 @@ def _are_tiny(queries: Any, points: Any, record: Metric, tiny: float) -> npt.NDA
 
 
 def _in_blocks(rows: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> Iterator[npt.NDArray[np.int64]]:
-    """Cut row numbers into blocks with a limited total number of neighbours; a row above the limit is its own block."""
+    """Cut row numbers into blocks with a limited total number of neighbours.
+
+    A row whose own number of neighbours exceeds the limit is a block of its own.
+    """
     block = np.cumsum(counts[rows]) // tuning.LOOKED_AT_ONCE
     yield from np.split(rows, np.flatnonzero(np.diff(block)) + 1) if len(rows) else ()
 

@@ -51,7 +51,7 @@ from tonari.metrics.radius import limits_of
 Weights = tuple[float, ...]
 
 
-# For each metric that supports weights, the function from the weights of columns to the factors that multiply them.
+# For each metric that supports weights, the function that turns column weights into the factors of the columns.
 _FACTORS: dict[str, Callable[[Float64], Float64]] = {
     "euclidean": np.sqrt,
     "sqeuclidean": np.sqrt,
@@ -60,7 +60,7 @@ _FACTORS: dict[str, Callable[[Float64], Float64]] = {
     "seuclidean": np.sqrt,
 }
 _WEIGHTED = ", ".join(name for name in _FACTORS if name in METRICS)
-# For messages of functions that do not transform rows: the transformed rows that a caller has to pass.
+# For messages of functions that do not transform rows: the transformed rows that the caller has to pass instead.
 _MAPPED_ROWS = {
     "mahalanobis": "rows @ T as float64, of a T with VI = T @ T.T such as numpy.linalg.cholesky(VI)",
     "seuclidean": "rows / numpy.sqrt(V) as float64",
@@ -104,7 +104,7 @@ class Change:
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The weights and the matrix of the transformation, stored with the metric of a graph or an Index."""
+        """The weights and the matrix of the transformation, as graphs and indexes store them."""
         return {"weights": self.weights, "transform": self.transform}
 
     def rows(self, x: Any, name: str, threads: int | None = None) -> Any:
@@ -146,7 +146,7 @@ class Change:
 
 
 def first_outside(finish: Callable[[Float64], Float64], limits: Float64) -> Float64:
-    """Return for each limit the smallest float64 number x of at least 0 with finish(x) above the limit, by bisection.
+    """Return for each limit the smallest float64 number x >= 0 with finish(x) above the limit, found by bisection.
 
     Parameters
     ----------
@@ -161,8 +161,8 @@ def first_outside(finish: Callable[[Float64], Float64], limits: Float64) -> Floa
     >>> first_outside(np.sqrt, np.array([2.0, -1.0, np.inf]))
     array([ 4.,  0., inf])
     """
-    low = np.full(limits.shape, -1, np.int64)  # bits of the largest x known to be within the limit
-    high = np.full(limits.shape, _INFINITY)  # bits of the smallest x known to be beyond it, or of inf
+    low = np.full(limits.shape, -1, np.int64)  # bits of the largest x that is known to be within the limit
+    high = np.full(limits.shape, _INFINITY)  # bits of the smallest x that is known to be beyond the limit, or of inf
     for _ in range(64):
         middle = low + ((high - low) >> 1)
         open_ = middle > low
@@ -233,7 +233,8 @@ def change_for(
     Raises
     ------
     TypeError, ValueError
-        As for :func:`change_of`; also if several of these arguments are set, or one that belongs to another metric.
+        As for :func:`change_of`; also if several of these arguments are set, or if one is set that belongs to another
+        metric.
 
     Examples
     --------
@@ -256,7 +257,7 @@ def change_for(
 
 
 def _refuse_parameters(metric: str, given: list[str]) -> None:
-    """Raise ValueError if several arguments about columns are set, or one that belongs to another metric."""
+    """Raise ValueError if several arguments about columns are set, or if one is set that belongs to another metric."""
     if len(given) > 1:
         raise ValueError(f"{' and '.join(given)}: expected one of them; each of them says how columns count")
     (name,) = given

@@ -23,8 +23,8 @@ from tonari.core.rows.slices import cut
 from tonari.metrics import tuning
 from tonari.metrics.definitions import Float64
 
-_ASYMMETRY = 2.0**-20  # largest accepted asymmetry, relative to the largest element: more than rounding causes
-_ROUNDING = 2.0**-50  # bound on a pivot's relative rounding error, for each eliminated column
+_ASYMMETRY = 2.0**-20  # largest accepted asymmetry, as a share of the largest element: more than rounding can cause
+_ROUNDING = 2.0**-50  # bound on the relative rounding error of a pivot, per eliminated column
 
 
 def check_transform(transform: Any) -> Float64 | None:

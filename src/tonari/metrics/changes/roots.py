@@ -62,7 +62,7 @@ def _parts(x: Float64) -> tuple[npt.NDArray[np.bool_], Float64, npt.NDArray[np.i
     Return a mask of the x that are neither 0 nor inf, m, and k; for the other x, m and k are those of 1.
     """
     usual = (x > 0) & (x < np.inf)
-    fraction, exponent = np.frexp(np.where(usual, x, 1.0))  # frexp is exact, and so is ldexp below
+    fraction, exponent = np.frexp(np.where(usual, x, 1.0))  # frexp is exact, and so is ldexp in the callers
     third = exponent // 3
     return usual, np.ldexp(fraction, exponent - 3 * third), third
 

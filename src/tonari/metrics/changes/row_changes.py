@@ -42,7 +42,7 @@ class Weighting:
         kept = np.flatnonzero(self.weights)
         factors = self.factors(self.weights[kept])
         if isinstance(rows, np.ndarray):
-            with np.errstate(over="ignore"):  # the search refuses infinite values
+            with np.errstate(over="ignore"):  # infinite values are left to the search, which refuses them
                 return np.ascontiguousarray(inputs.as_floats(rows)[:, kept], np.float64) * factors
         wide = rows.double()
         at = kept.tolist()
@@ -103,7 +103,7 @@ def shares(rows: Any, name: str, threads: int | None = None) -> Any:
     return _on_host(check, rows)
 
 
-# The machine epsilon of each dtype; float64 rows have that of float32, since they may be converted from float32.
+# Machine epsilons by dtype. float64 rows get that of float32, because they may have been converted from float32.
 _EPSILON = {"float64": 2.0**-23, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 
 
@@ -123,7 +123,8 @@ def unit_rows(rows: Any, name: str, threads: int | None = None) -> Any:
         )
     held = rows if isinstance(rows, np.ndarray) else inputs.held(rows.cpu())
     latitude, longitude = np.ascontiguousarray(inputs.as_floats(held).T, np.float64)
-    most = float(np.float32(np.pi / 2)) if dtype == "float32" else np.pi / 2  # float32(pi / 2) is above pi / 2
+    # float32(pi / 2) is above pi / 2, and must be accepted
+    most = float(np.float32(np.pi / 2)) if dtype == "float32" else np.pi / 2
     _refuse(np.abs(latitude) > most, latitude, name, "latitude", f"-pi/2 to pi/2, for {name} of latitude, longitude")
     _refuse(np.abs(longitude) > LARGEST_ANGLE, longitude, name, "longitude", f"-{LARGEST_ANGLE:g} to {LARGEST_ANGLE:g}")
     made = np.empty((len(latitude), 3))

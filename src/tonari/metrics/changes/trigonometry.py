@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 Float64 = npt.NDArray[np.float64]
 
-# Largest accepted angle: its number of quarter turns has at most 19 bits, so that the product of this number and 33
-# bits of pi / 2 is exact.
+# Largest accepted angle. The number of its quarter turns has at most 19 bits, so that multiplying this number by the
+# first 33 bits of pi / 2 is exact.
 LARGEST_ANGLE = 8e5
 
 _SIN = (
@@ -92,7 +92,8 @@ def arcsin(x: Float64) -> Float64:
     square = np.where(small, x * x, (1.0 - x) * 0.5)
     ratio = square * _polynomial(square, _ASIN_P) / _polynomial(square, _ASIN_Q)
     root = np.sqrt(square)
-    head = (root.view(np.int64) & ~np.int64(0xFFFFFFFF)).view(np.float64)  # so few bits that head * head is exact
+    # the leading bits of `root`, few enough that head * head is exact
+    head = (root.view(np.int64) & ~np.int64(0xFFFFFFFF)).view(np.float64)
     total = root + head
     left = (square - head * head) / np.where(total == 0, 1.0, total)
     correction = 2.0 * root * ratio - (_HALF_PI_LOW - 2.0 * left)

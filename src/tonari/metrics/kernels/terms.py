@@ -24,7 +24,7 @@ from tonari.metrics.kernels.instructions import rsqrt, sqrt
 
 
 class Terms(NamedTuple):
-    """The Triton functions of one metric; a user's function has only a `term`."""
+    """The Triton functions of one metric. The record of a user's function has only `term`."""
 
     term: Any
     add_terms: Any = None
@@ -66,7 +66,7 @@ def add_four(total, t):
 
 @triton.jit
 def add_distances(total, q, x):
-    """Add the terms of l1."""
+    """Add the terms |q - x| of the metric l1 to the total."""
     return add_four(total, tl.abs(q - x))
 
 
@@ -82,7 +82,7 @@ def join_distances(total, q, x):
 def chi2_term(q, x):
     total = q + x
     difference = q - x
-    # Elements are not negative, so that the difference is zero if the total is.
+    # elements are not negative, so that the difference of elements is zero if their total is
     return difference * difference / tl.where(total == 0, 1.0, total)
 
 
@@ -218,7 +218,7 @@ def power_four(q, x):
 
 @triton.jit
 def add_roots(total, q, x):
-    """Add the terms of power:0.5.
+    """Add the terms |q - x|**0.5 of the metric power:0.5 to the total.
 
     Rounding errors, in units of u: 1/2 for the difference, 2 for the root, whose relative error is at most 2^-23.
     """
@@ -227,7 +227,7 @@ def add_roots(total, q, x):
 
 @triton.jit
 def add_roots_of_cubes(total, q, x):
-    """Add the terms of power:1.5.
+    """Add the terms |q - x|**1.5 of the metric power:1.5 to the total.
 
     Rounding errors, in units of u: 1.5 for the difference, 2 for the root, 1 for the product.
     """
@@ -236,7 +236,7 @@ def add_roots_of_cubes(total, q, x):
 
 @triton.jit
 def add_cubes(total, q, x):
-    """Add the terms of power:3.
+    """Add the terms |q - x|**3 of the metric power:3 to the total.
 
     Rounding errors, in units of u: 3 for the difference, 1 for each product. A cube may also lose 2^-126 to underflow.
     """
@@ -245,7 +245,7 @@ def add_cubes(total, q, x):
 
 @triton.jit
 def add_fourth_powers(total, q, x):
-    """Add the terms of power:4.
+    """Add the terms |q - x|**4 of the metric power:4 to the total.
 
     Rounding errors, in units of u: 4 for the difference, 2 for its square, 1 for the product.
     """

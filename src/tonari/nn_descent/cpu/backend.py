@@ -49,7 +49,7 @@ class CpuBackend:
 
     @property
     def _workers(self) -> Workers:
-        """Make new workers for a step: workers that Ctrl-C has stopped cannot be used again."""
+        """Start new worker threads for a step; threads that Ctrl-C has stopped cannot be used again."""
         return Workers(self.plan.threads)
 
     def start(self, kind: str, known: Known | None = None) -> Entries:
@@ -67,7 +67,7 @@ class CpuBackend:
         return entries
 
     def seeds(self, boundary: int, size: int) -> Entries:
-        """Make entries, int32 (n, size), to merge two graphs: each point gets nearby points of the other graph."""
+        """Return new entries to merge two graphs, int32 (n, size): each point gets near points of the other graph."""
         entries, self._order = best_of_clusters(self.points, self.plan, size, self._workers, boundary=boundary)
         return entries
 
@@ -88,8 +88,8 @@ class CpuBackend:
     def round(self, entries: Entries, boundary: int | None = None, *, light: bool = False, last: bool = False) -> Round:
         """Run one round; with a boundary, compare only points on different sides of it.
 
-        A last round returns no entries if contracted rows bound distances. Without them, it would save less than wrong
-        guesses cost.
+        A last round returns no entries if contracted rows bound distances. Otherwise the time saved would be less than
+        the time lost whenever the round is not the last one after all.
         """
         short = self._short if self._short is not None and self._short.bounds else None
         return run_round(
@@ -117,5 +117,5 @@ class CpuBackend:
         )
 
     def of_rows(self, found: Neighbors, rows: npt.NDArray[np.int64]) -> Neighbors:
-        """Return the lists of the rows `rows`, in host memory."""
+        """Return the neighbour lists of the rows with the row numbers `rows`, in host memory."""
         return Neighbors(found.distances[rows], found.indices[rows])

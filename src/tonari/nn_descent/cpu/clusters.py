@@ -1,4 +1,4 @@
-"""Cluster the points by k-means on a sample; the initial list of a point has members of the clusters near it.
+"""Cluster the points by k-means on a sample; the initial list of a point contains members of near clusters.
 
 Clusters are formed by squared L2 distances, or by low-precision scores of these distances (scores.py), not by the
 metric itself. The distances are between float32 rows that are derived from the points:
@@ -58,7 +58,10 @@ class Form:
         return not self.metric.products
 
     def of_points(self, rows: Rows) -> Rows:
-        """Transform rows of points to the float32 form for clustering; return them unchanged if they have that form."""
+        """Transform rows of points to float32 rows for clustering.
+
+        Rows that already have this form are returned unchanged.
+        """
         if self._as_they_are:
             return rows
         wide = self._wide(rows)
@@ -68,7 +71,7 @@ class Form:
         return wide.astype(np.float32)
 
     def of_queries(self, rows: Rows) -> Rows:
-        """Transform rows that are used as queries; for inner products, the form differs from that of points."""
+        """Transform rows that are used as queries; for inner products, they get another extra column than points."""
         if self.queries_are_points:
             return self.of_points(rows)
         return np.hstack([_of_length_one(self._wide(rows)), np.zeros((len(rows), 1))]).astype(np.float32)
@@ -109,14 +112,17 @@ def find_centres(points: Rows, form: Form, plan: DescentPlan, workers: Workers) 
 
 
 def training_rows(n: int, plan: DescentPlan) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Draw the sample on which centres are trained, in ascending order, and choose the initial centres from it."""
+    """Draw the sample of rows on which centres are trained, and choose the initial centres from it.
+
+    The sample is in ascending order.
+    """
     rng = generator(plan.seed, Purpose.CLUSTERS)
     rows = np.sort(rng.choice(n, min(n, plan.n_clusters * plan.train_per_cluster), replace=False, shuffle=False))
     return rows, np.sort(rng.choice(len(rows), plan.n_clusters, replace=False, shuffle=False))
 
 
 class Nearest:
-    """A search for the centres that are nearest to rows, by approximate scores.
+    """Finds the nearest centres of rows by approximate scores.
 
     Parameters
     ----------
@@ -135,11 +141,11 @@ class Nearest:
         self._packed = workers.map(lambda part: self._scores.pack(self._kernel, part), parts)
 
     def __call__(self, rows: Rows, count: int) -> npt.NDArray[np.int32]:
-        """Return the `count` nearest centres of each transformed row, int32 (rows, count), the nearest first."""
+        """Return the `count` nearest centres of each transformed row, nearest first: int32 (rows, count)."""
         return self._scores.best(self._kernel, rows, self._packed, count, self._workers)
 
     def of_all(self, points: Rows, count: int, form: Form, *, as_queries: bool) -> npt.NDArray[np.int32]:
-        """Return the `count` nearest centres of every point, int32 (n, count); rows are transformed in blocks."""
+        """Return the `count` nearest centres of every point: int32 (n, count). Points are transformed in blocks."""
         near = np.empty((len(points), count), np.int32)
         begin = 0
         for part in _blocks(points):
@@ -155,7 +161,10 @@ def _means(
     centres: npt.NDArray[np.float32],
     workers: Workers,
 ) -> npt.NDArray[np.float32]:
-    """Return the mean of the rows nearest to each centre, summed in row order; a centre without rows is kept."""
+    """Return the mean of the rows nearest to each centre, added up in row order.
+
+    A centre without rows stays unchanged.
+    """
     order = np.argsort(nearest, kind="stable")
     begins = np.searchsorted(nearest[order], np.arange(len(centres) + 1))
     moved = centres.copy()

@@ -1,4 +1,4 @@
-"""Make the initial lists: compare blocks of near points with the members of the clusters near them, by scores."""
+"""Make the initial lists: compare blocks of near points, by approximate scores, with the members of near clusters."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def best_of_clusters(
 
 
 class _Start:
-    """The start of one graph: the clusters of the points, and their packed members."""
+    """The data of one start: the clusters of the points, and the packed members of each cluster."""
 
     def __init__(self, points: npt.NDArray[Any], plan: DescentPlan, workers: Workers, boundary: int | None) -> None:
         self._points, self._plan, self._workers, self._boundary = points, plan, workers, boundary
@@ -76,9 +76,9 @@ class _Start:
         self.seekers = pieces_of(near, clusters, tuning.POINT_BLOCK, boundary)
 
     def pack(self, size: int, *, precise: bool) -> None:
-        """Pack the members of the clusters for the fastest kernel that is precise enough to distinguish near points.
+        """Pack the members of the clusters for the fastest kernel that can distinguish near points.
 
-        If `precise`, pack them for the most precise kernel.
+        If `precise`, pack them for the most precise kernel instead.
         """
         points, plan, workers = self._points, self._plan, self._workers
         scores = Scores(points, plan.metric, plan)
@@ -100,9 +100,10 @@ class _Start:
         search_clusters(self._points, self._near, self.seekers, self._members, reach, entries, self._workers, mark=NEW)
 
     def clusters_needed(self, entries: Entries, known: Known) -> int:
-        """Return about the smallest number of near clusters that contain enough true neighbours of a point.
+        """Return about the smallest number of near clusters that contain enough of a point's true neighbours.
 
-        Some blocks that contain points of `known` are compared with more and more clusters. Their entries are written.
+        It is found by comparing some blocks, which contain points of `known`, with more and more clusters. This also
+        writes the entries of the points in these blocks.
         """
         plan, seekers = self._plan, self.seekers
         places = np.empty(plan.n, np.int64)
@@ -112,14 +113,14 @@ class _Start:
         blocks = blocks[:: -(-len(blocks) // tuning.PILOT_BLOCKS)]
         some = np.isin(of_rows, blocks)
         rows, true = known.rows[some], known.indices[some]
-        goal = tuning.START_MISSES * (1 - plan.recall)  # share of true neighbours that a start may miss
+        goal = tuning.START_MISSES * (1 - plan.recall)  # share of the true neighbours that a start may miss
         most = min(plan.n_clusters, max(plan.n_probe, tuning.MOST_RANKED))
         probes, before = max(1, plan.n_probe // tuning.FEWER_PROBES), (0, 1.0)
         while True:
             self.fill(entries, probes, blocks)
             misses = 1 - float((true[:, :, None] == (entries[rows] & ID)[:, None, :]).any(axis=2).mean())
             if tuning.LEVEL[0] * before[1] < misses < tuning.LEVEL[1]:
-                wanted = max(before[0], plan.n_probe)  # more clusters would hardly find more
+                wanted = max(before[0], plan.n_probe)  # further clusters would hardly contain more true neighbours
                 break
             wanted = math.ceil(min(most, _for_misses(goal, before, (probes, misses))))
             if probes == most or wanted <= tuning.TRUSTED_STEP * probes:
@@ -132,8 +133,8 @@ class _Start:
 def _for_misses(goal: float, before: tuple[int, float], after: tuple[int, float]) -> float:
     """Extrapolate the number of clusters at which the share of missed neighbours is `goal`.
 
-    `before` and `after` are pairs (number of clusters, share of neighbours missed). The number is taken from the line
-    through both pairs, in logarithmic scales.
+    `before` and `after` are pairs (number of clusters, share of neighbours missed). The result is read from the
+    straight line through both pairs on logarithmic scales.
     """
     (less, many), (more, few) = before, after
     if few == 0 or less == 0:
@@ -152,7 +153,10 @@ def _kernel(
     members: Pieces,
     scores: Scores,
 ) -> str:
-    """Choose the fastest kernel that can distinguish near points; it is tested within clusters, the hardest case."""
+    """Choose the fastest kernel that can distinguish near points.
+
+    Kernels are tested within clusters, where points are nearest to each other.
+    """
     for point in members.order[:: -(-len(points) // tuning.LOOKS)]:
         around = members.of_clusters(near[point])[: tuning.LOOK_POINTS]
         share = scores.coarse_share(points[around[: tuning.LOOK_QUERIES]], points[around], plan.k, size, workers)

@@ -17,7 +17,10 @@ from tonari.nn_descent.plan import DescentPlan
 
 
 def point_terms(points: npt.NDArray[Any], metric: str, workers: Workers) -> npt.NDArray[np.float32] | None:
-    """Compute the two terms of each point in float32 scores (native/nn_descent/scores.hpp): (n, 2); None if unused."""
+    """Return the two terms of each point in float32 scores, of shape (n, 2); None if the kernel needs none.
+
+    native/nn_descent/scores.hpp defines the scores.
+    """
     if not _native.has_point_terms(metric, points):
         return None
     n = len(points)
@@ -32,7 +35,7 @@ def point_terms(points: npt.NDArray[Any], metric: str, workers: Workers) -> npt.
 
 
 class Helps(NamedTuple):
-    """What scores of points need besides the points.
+    """Optional data that help a round to compare points.
 
     Attributes
     ----------
@@ -47,7 +50,7 @@ class Helps(NamedTuple):
 
 
 def reverse_lists(entries: npt.NDArray[np.int32], hubs: int, most: int, workers: Workers) -> npt.NDArray[np.int32]:
-    """Find, for each point, the rows that have this point among their first entries.
+    """Find, for each point, the rows that list this point among their first entries.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Find approximate neighbours by the low-precision scores of a screen alone, without refinement and certificate.
+"""Find approximate neighbours by the low-precision scores of a screen, without refinement or certificate.
 
 This takes a fraction of the time of exact search, and the neighbours are good enough for lists that later rounds
 improve. The result for a row depends only on the row and the points, not on the number of threads.

@@ -32,7 +32,7 @@ Rows = npt.NDArray[Any]
 # (native/exact/pack_tile.hpp). For up to 128 columns, the root of that is below 2^-23.6 sqrt(d + 16) times the norm.
 # The errors of the other columns and of rounding are far smaller.
 ROUNDING = 2.0**-23
-TINY = 2.0**-140  # of rows of subnormal numbers
+TINY = 2.0**-140  # error of rows that contain subnormal numbers
 
 
 class ShortRows(NamedTuple):
@@ -59,7 +59,7 @@ class ShortRows(NamedTuple):
 
 
 def short_rows(points: Rows, plan: DescentPlan, known: Known, workers: Workers) -> ShortRows | None:
-    """Contract the points to the fewest columns that rank true neighbours well enough.
+    """Contract the points to the smallest number of columns that still ranks true neighbours well enough.
 
     Parameters
     ----------
@@ -113,12 +113,12 @@ def _narrowed(points: Rows, plan: DescentPlan, known: Known) -> tuple[_native.Fo
 
 
 def _shares(points: Rows, form: _native.Form, plan: DescentPlan, known: Known, widths: list[int]) -> Iterator[float]:
-    """Estimate, for each width, the share of true neighbours that contracted rows rank high enough to be listed."""
+    """Estimate, for each contracted width, the share of true neighbours that rank high enough to enter a list."""
     step = -(-plan.n // tuning.SHORT_ROWS)
     rows, sample = _wide(points[known.rows], form), _wide(points, form, step)
     true = _wide(points[known.indices.ravel()], form)
     of_row = np.repeat(np.arange(len(rows)), known.indices.shape[1])
-    # Sampled rows before the last list entry, and the row itself, which may be among them.
+    # The rank that is high enough: that of the last list entry, counted in sampled rows, plus one for the row itself.
     place = min(math.ceil(plan.list_size / step), len(sample) - 1)
     squares, of_true = (np.einsum("ij,ij->i", part, part) for part in (sample, true))
     scores, found = np.repeat(squares[:, None], len(rows), axis=1), np.empty((len(sample), len(rows)))
@@ -135,14 +135,14 @@ def _shares(points: Rows, form: _native.Form, plan: DescentPlan, known: Known, w
 
 
 def _wide(points: Rows, form: _native.Form, step: int = 1) -> npt.NDArray[np.float64]:
-    """Return every step-th row, transformed to the contracted form; a row beyond the form's range becomes zeros."""
+    """Return every step-th row in the form that is contracted; a row beyond the form's range becomes zeros."""
     rows = np.empty((-(-len(points) // step), form.columns))
     form.screened_rows(points, step, rows)
     return np.nan_to_num(rows)
 
 
 def _contracted(points: Rows, form: _native.Form, workers: Workers) -> tuple[npt.NDArray[np.float32], float]:
-    """Return contracted rows and the largest of their norms; infinity if a row is beyond the form's range."""
+    """Return the contracted rows and their largest norm, which is infinite if a row is beyond the form's range."""
     out = np.empty((len(points), form.columns), np.float32)
 
     def work(part: slice) -> float:

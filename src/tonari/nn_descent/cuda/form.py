@@ -22,8 +22,8 @@ from tonari.nn_descent import tuning
 from tonari.nn_descent.memory import ranges_of
 
 STEP = 32  # rows are padded with zeros to a multiple of this many columns
-SHORT = 128  # rows of up to this many columns are loaded whole by the kernels
-_LARGEST = 256.0  # largest magnitude after scaling
+SHORT = 128  # maximum number of columns of rows that the kernels load whole
+_LARGEST = 256.0  # largest absolute value of the scaled rows
 
 
 class Form(NamedTuple):
@@ -41,7 +41,7 @@ class Form(NamedTuple):
 
 
 def step_of(width: int) -> int:
-    """Return the number of columns that a kernel loads at once: a block of columns, or all columns of a short row."""
+    """Return the number of columns that a kernel loads in one step: all columns of a short row, otherwise a block."""
     if width <= SHORT:
         return 1 << (width - 1).bit_length()
     return 64 if width % 64 == 0 else STEP
@@ -79,7 +79,7 @@ def form_of(points: Any, metric: str) -> Form:
 
 
 def terms_of(rows: Any, *, products: bool) -> tuple[Any, Any]:
-    """Compute the query and member terms of transformed rows, for inner products or for squared L2 distances."""
+    """Compute the query terms and member terms of transformed rows, for inner products or squared L2 distances."""
     from tonari.nn_descent.cuda.kernels.form import squares_kernel
 
     n, width = rows.shape
@@ -92,7 +92,7 @@ def terms_of(rows: Any, *, products: bool) -> tuple[Any, Any]:
         constants={"ROWS": tile, "STEP": STEP},
         warps=tuning.FORM_WARPS,
     )
-    if products and rows.device.type == "meta":  # a rehearsal: importing what follows takes seconds
+    if products and rows.device.type == "meta":  # a rehearsal skips the rest, whose imports take seconds
         return squares, squares.new_empty(n)
     if products:
         norms = squares.sqrt()
@@ -101,12 +101,15 @@ def terms_of(rows: Any, *, products: bool) -> tuple[Any, Any]:
 
 
 def _rows_of_a_program(device: Any) -> int:
-    """Return the number of rows per program: 32 on a GPU, more in Triton's interpreter, as each program is slow."""
+    """Return the rows per program: 32 on a GPU; more in Triton's interpreter, where every program costs much time."""
     return 4096 if device.type == "cpu" else 32
 
 
 def _range_of(points: Any, *, moved: bool) -> tuple[Any, Any]:
-    """Return the mean row (zeros unless `moved`), and the scale that maps the largest magnitude to _LARGEST."""
+    """Return the centre and the scale of the form.
+
+    The centre is the mean row (zeros unless `moved`). The scale maps the largest absolute value to _LARGEST.
+    """
     from tonari.nn_descent.cuda.kernels.form import range_kernel
 
     n, d = points.shape
@@ -128,7 +131,7 @@ def _range_of(points: Any, *, moved: bool) -> tuple[Any, Any]:
         constants={"ROWS": tile, "STEP": STEP},
         warps=tuning.FORM_WARPS,
     )
-    if points.device.type == "meta":  # a rehearsal: importing what follows takes seconds
+    if points.device.type == "meta":  # a rehearsal skips the rest, whose imports take seconds
         return total[0], total[0, :1]
     centre = total.sum(0) / n if moved else torch.zeros(d, dtype=torch.float64, device=points.device)
     largest = torch.maximum(high.amax(0) - centre, centre - low.amin(0)).amax()

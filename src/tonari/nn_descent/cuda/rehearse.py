@@ -1,7 +1,8 @@
 """A rehearsal of NN-Descent on CUDA: record the kernels that a plan launches (cuda/compiling/rehearsal.py).
 
 The rehearsal runs each step that does not depend on data once: the form, the clusters, the scan of the first and of the
-last block, a light round and a full round. The exact search for rows with incomplete lists has its own rehearsal.
+last block, a light round (which makes fewer comparisons) and a full round. The exact search for rows with incomplete
+lists has its own rehearsal.
 """
 
 from __future__ import annotations
@@ -15,10 +16,9 @@ from tonari.core.rows.slices import cut
 from tonari.cuda.compiling.rehearsal import numbers_from, to_visit
 from tonari.exact.cuda.refine.groups import refine_groups
 from tonari.metrics import get_metric
+from tonari.nn_descent.cuda.clusters import near_centres
 from tonari.nn_descent.cuda.form import Form, form_of, terms_of
-from tonari.nn_descent.cuda.near_clusters import near_centres
-from tonari.nn_descent.cuda.reverse import reverse_of
-from tonari.nn_descent.cuda.rounds import Marked, candidates, mark
+from tonari.nn_descent.cuda.rounds import Marked, candidates, mark, reverse_of
 from tonari.nn_descent.cuda.scan import best_of, scan_block
 from tonari.nn_descent.memory import scanned_rows
 from tonari.nn_descent.plan import DescentPlan
@@ -26,7 +26,7 @@ from tonari.select.cuda.dispatch import k_smallest
 
 
 def rehearse_descent(plan: DescentPlan, dtype: str) -> None:
-    """Run the steps of a plan on tensors without data, with all kernels that depend only on sizes.
+    """Run the steps of a plan on tensors without data, to record all kernels whose launches depend only on sizes.
 
     Parameters
     ----------

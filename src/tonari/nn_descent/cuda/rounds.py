@@ -7,14 +7,74 @@ from typing import Any, NamedTuple
 import torch
 
 from tonari.core.results.neighbors import Neighbors
+from tonari.cuda.compiling.rehearsal import numbers_from
 from tonari.cuda.launch import launch
 from tonari.exact.cuda.refine.groups import refine_groups
+from tonari.nn_descent import tuning
 from tonari.nn_descent.backend import Round
-from tonari.nn_descent.cuda.reverse import reverse_of
 from tonari.nn_descent.entries import ID, MISSING, NEW
-from tonari.nn_descent.memory import candidate_slots
+from tonari.nn_descent.memory import candidate_slots, columns_sorted
 from tonari.nn_descent.plan import DescentPlan
 from tonari.select.cuda.ordering.merge import empty_lists
+
+
+def reverse_of(entries: Any, hubs: int, room: int) -> Any:
+    """Find, for each point, up to `room` points that list it among their first `hubs` entries.
+
+    Parameters
+    ----------
+    entries : int32 tensor of shape (n, size)
+
+    Returns
+    -------
+    int32 tensor of shape (n, room)
+        The points that list each point, in the order of (column, row) of the entries. A point is NEW if its entry is
+        NEW. Rows are padded with MISSING.
+    """
+    from tonari.nn_descent.cuda.kernels.reverse import reverse_kernel
+
+    n, size = entries.shape
+    device = entries.device
+    found = torch.full((n, room), MISSING, dtype=torch.int32, device=device)
+    counts = torch.zeros(n, dtype=torch.int64, device=device)
+    points = numbers_from(0, n + 1, device, torch.int32)
+    step = columns_sorted(n, hubs)
+    for column in range(0, min(hubs, size), step):
+        some = entries[:, column : min(column + step, hubs, size)].T
+        listed, numbers, firsts = _listed(some, points)
+        launch(
+            reverse_kernel,
+            -(-some.numel() // tuning.REVERSE_BLOCK),
+            {
+                "listed_ptr": listed,
+                "numbers_ptr": numbers,
+                "firsts_ptr": firsts,
+                "counts_ptr": counts,
+                "entries_ptr": entries,
+                "reverse_ptr": found,
+                "pairs": some.numel(),
+                "n": n,
+                "room": room,
+                "size": size,
+                "column": column,
+            },
+            constants={"BLOCK": tuning.REVERSE_BLOCK, "NEW": NEW},
+            warps=4,
+        )
+        if device.type != "meta":
+            counts += firsts.diff()
+    return found
+
+
+def _listed(some: Any, points: Any) -> tuple[Any, Any, Any]:
+    """Sort the entries in some columns by id; return the ids, the entries' positions, and where each id begins."""
+    if some.device.type == "meta":  # a rehearsal skips the rest, because importing torch's sort takes seconds
+        numbers, firsts = (
+            torch.empty(count, dtype=torch.int64, device="meta") for count in (some.numel(), len(points))
+        )
+        return torch.empty(some.numel(), dtype=torch.int32, device="meta"), numbers, firsts
+    listed, numbers = torch.sort(torch.where(some < 0, len(points) - 1, some & ID).reshape(-1), stable=True)
+    return listed, numbers, torch.searchsorted(listed, points)
 
 
 def round_of(points: Any, entries: Any, order: Any, plan: DescentPlan, boundary: int | None = None) -> Round:
@@ -45,7 +105,10 @@ def round_of(points: Any, entries: Any, order: Any, plan: DescentPlan, boundary:
 def candidates(
     entries: Any, reverse: Any, order: Any, begin: int, rows: int, plan: DescentPlan, boundary: int | None
 ) -> Any:
-    """Return the listed and candidate ids of each point in a block: int32 (rows, list_size + width), padded with -1."""
+    """Return the ids in the list of each point of a block, followed by the ids of its candidates.
+
+    The result is int32 of shape (rows, list_size + width), padded with -1.
+    """
     from tonari.nn_descent.cuda.kernels.candidates import candidates_kernel
 
     size, slots = entries.shape[1], candidate_slots(plan)
@@ -83,7 +146,7 @@ def candidates(
 
 
 class Marked(NamedTuple):
-    """The lists of n points after a round, and the changes in them.
+    """The neighbour lists of n points after a round, and the number of changes in each.
 
     Attributes
     ----------
@@ -105,7 +168,7 @@ class Marked(NamedTuple):
         """Allocate the results of a round on the device of the entries, uninitialized."""
         n, device = len(entries), entries.device
         return cls(
-            entries.new_empty(entries.shape),  # empty_like takes seconds to import for the device "meta"
+            entries.new_empty(entries.shape),  # on the device "meta", empty_like takes seconds to import
             empty_lists(n, k, n, double=double, device=device),
             torch.empty(n, dtype=torch.int32, device=device),
             torch.empty(n, dtype=torch.float64, device=device),
@@ -148,5 +211,5 @@ def mark(order: Any, begin: int, entries: Any, best: Neighbors, made: Marked, hu
 
 
 def _rows_of_a_program(device: Any) -> int:
-    """Return the number of rows per program: 1 on a GPU, since it fills the registers, more in Triton's interpreter."""
+    """Return the rows per program: 1 on a GPU, where one row fills the registers; more in Triton's interpreter."""
     return 64 if device.type == "cpu" else 1

@@ -13,7 +13,8 @@ from tonari.nn_descent.cuda.form import Form, step_of
 from tonari.nn_descent.entries import MISSING, NEW
 from tonari.select.cuda.dispatch import k_smallest
 
-MOST_COMPARED = 1 << 11  # most members of a cluster that are compared: kernels/scan.py has 11 bits for their positions
+# maximum number of members of a cluster that are compared: their positions have 11 bits in kernels/scan.py
+MOST_COMPARED = 1 << 11
 
 
 def scan(form: Form, clusters: Clusters, size: int, block: int, *, boundary: int | None = None) -> Any:
@@ -54,7 +55,7 @@ def scan(form: Form, clusters: Clusters, size: int, block: int, *, boundary: int
 
 
 def best_of(probes: int, size: int) -> int:
-    """Return the number of members to keep per near cluster, so that at least `size` members are kept in total."""
+    """Return the number of members to keep per near cluster, so that a point keeps at least `size` members in total."""
     best = tuning.SCORES_OF_A_PAIR
     while best * probes < size:
         best *= 2
@@ -62,14 +63,14 @@ def best_of(probes: int, size: int) -> int:
 
 
 def _most_compared(n: int, clusters: int) -> int:
-    """Return the largest number of members of a cluster that are compared."""
+    """Return the largest number of members that are compared in one cluster."""
     return min(MOST_COMPARED, max(2 * tuning.SCAN_MEMBERS, tuning.LARGE_CLUSTER * -(-n // clusters)))
 
 
 def _bounds_by_side(clusters: Clusters, boundary: int) -> Any:
-    """Divide the members of each cluster at the id `boundary`, and return the bounds of both parts of all clusters.
+    """Split the members of each cluster at the id `boundary`; return the bounds of both parts for all clusters.
 
-    Members ascend, so a binary search finds the place in each cluster.
+    The members of a cluster are sorted by id, so a binary search finds the split.
     """
     order, low, high = clusters.order, clusters.bounds[:-1], clusters.bounds[1:]
     for _ in range(len(order).bit_length()):
@@ -128,12 +129,13 @@ def scan_block(form: Form, order: Any, bounds: Any, near: Any, begin: int, best:
 
 
 def _tiles_of(near: Any, count: int, programs: int) -> tuple[Any, Any, Any, Any]:
-    """Sort pairs (point, cluster) by cluster, and cut each cluster's pairs into tiles of SCAN_QUERIES, one per program.
+    """Sort pairs (point, cluster) by cluster, and cut the pairs of each cluster into tiles.
 
-    Returns the sorted pairs, the bounds of each cluster's pairs and of its tiles, and the cluster of each program.
+    A program processes a tile of at most SCAN_QUERIES pairs. Returns the sorted pairs, the bounds of each cluster's
+    pairs, the bounds of its tiles, and the cluster of each program.
     """
     device = near.device
-    if device.type == "meta":  # a rehearsal: importing what sorting needs takes seconds
+    if device.type == "meta":  # a rehearsal skips the rest, because importing torch's sort takes seconds
         lengths = (near.numel(), count + 1, count + 1, programs)
         pairs, pair_bounds, tiles, tile_clusters = (
             torch.empty(length, dtype=torch.int64, device="meta") for length in lengths

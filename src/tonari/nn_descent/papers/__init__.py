@@ -1,7 +1,7 @@
 """The rounds of wang2021 on CUDA, used only if a plan has `update="gnnd"`.
 
-cuda/gnnd_backend.py     the steps: a round of its own, and all other steps from nn_descent/cuda/backend.py
-cuda/gnnd.py             lists with distances                                  cuda/kernels/lists.py
+cuda/gnnd.py             a round of its own; all other steps are nn_descent/cuda/backend.py
+                         lists with distances                                  cuda/kernels/lists.py
                          own samples, reverse samples, both joined             kernels/sample.py, append.py, join.py
                          samples against each other, proposals                 kernels/cross.py
                          insertion behind spinlocks                            kernels/insert.py

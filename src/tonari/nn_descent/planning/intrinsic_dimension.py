@@ -1,8 +1,8 @@
 """Estimate how hard a data set is for NN-Descent, by the local intrinsic dimension of its points.
 
-NN-Descent works well if neighbours of neighbours are near. They are near if the data have few dimensions locally,
-however many columns they have. The intrinsic dimension of isotropic points in d dimensions is nearly d, but that of
-real descriptors is about a dozen.
+NN-Descent works well if the neighbours of a point's neighbours are near the point. They are if the data have few
+dimensions locally, no matter how many columns. The intrinsic dimension of isotropic points in d dimensions is nearly d,
+but that of real descriptors is about a dozen.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tonari.metrics import get_metric
 from tonari.nn_descent import tuning
 
-ROWS, NEIGHBOURS = 256, 20  # size of the sample: rows, and nearest neighbours of each row
+ROWS, NEIGHBOURS = 256, 20  # rows in the sample, and nearest neighbours of each of these rows
 
 
 def intrinsic_dimension(distances: npt.NDArray[Any]) -> float:
@@ -48,14 +48,15 @@ def log_ratios(distances: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.
     """
     last, others = distances[:, -1:].astype(np.float64), distances[:, :-1].astype(np.float64)
     apart = others > 0
-    logs = np.log(np.where(apart, last, 1.0)) - np.log(np.where(apart, others, 1.0))  # a quotient may overflow
+    # the quotient of two distances may overflow
+    logs = np.log(np.where(apart, last, 1.0)) - np.log(np.where(apart, others, 1.0))
     return apart.sum(axis=1), logs.sum(axis=1)
 
 
 def hardness(distances: npt.NDArray[Any], metric: str) -> float:
-    """Estimate, from a sample of distances, the factor by which hard data slow NN-Descent down; 1 for easy data."""
+    """Estimate, from sampled distances, the factor by which hard data slow NN-Descent down; 1 for easy data."""
     record = get_metric(metric)
-    if record.products:  # the metric's values are not distances
+    if record.products:  # the values of this metric are not distances
         return 1.0
     near = np.maximum(distances, 0)
     dimension = intrinsic_dimension(record.lengths(near))

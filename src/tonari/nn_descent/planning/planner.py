@@ -113,7 +113,7 @@ def plan_descent(
 
 
 def refusal(problem: Problem) -> str | None:
-    """Return why NN-Descent cannot build the graph of a problem, or None if it can."""
+    """Return the reason why NN-Descent cannot build the graph of a problem; None if it can."""
     if not problem.self_join:
         return (
             f"method='nn-descent' builds a graph, which has as many queries as points: m={problem.m}, n={problem.n}; "
@@ -131,7 +131,7 @@ def refusal(problem: Problem) -> str | None:
 
 
 def _list_size(n: int, k: int, given: int | None) -> int:
-    """Return the list size of the update "pull": the caller's number, after a check, or the default."""
+    """Return the list size of the update "pull": the caller's number, if valid, or else the default."""
     size = min(n - 1, -(-(k + max(16, k // 2)) // 16) * 16) if given is None else int(given)
     if not k <= size <= n - 1:
         raise ValueError(f"list_size={size}: a list holds at least its k={k} neighbours, and at most n - 1 = {n - 1}")
@@ -141,19 +141,20 @@ def _list_size(n: int, k: int, given: int | None) -> int:
 def _numbers(
     n: int, k: int, recall: float, update: str, start: str, given: dict[str, Any], *, on_cuda: bool
 ) -> dict[str, int]:
-    """Return all integer fields of a plan: checked overrides, and defaults for the others."""
+    """Return all integer fields of a plan: overrides after a check, and defaults for the other fields."""
     gnnd, asked = update == GNND, given.get("list_size")
     size = gnnd_list_size(k, asked) if gnnd else _list_size(n, k, asked)
     usual_clusters = max(1, n // (tuning.CLUSTER_ON_CUDA if on_cuda else tuning.CLUSTER))
     usual_clusters = usual_clusters if on_cuda else min(usual_clusters, tuning.MOST_CLUSTERS)
     clusters = int(given.get("n_clusters", usual_clusters))
-    # The lists of a graph to start from are good, so a round finds the other neighbours from a few correct entries.
+    # The lists of a given graph are nearly correct, so a round needs only a few entries of each to find other
+    # neighbours.
     joined = on_cuda and start == "graph"
     if joined:
         usual_probes = 4
     elif on_cuda:  # every point has its own near clusters
         usual_probes = (16 if k <= 16 else 48) // (2 if recall <= 0.95 else 1)
-    else:  # the points of a block share their clusters, and are compared with about MEMBERS_MET members
+    else:  # all points of a block share their near clusters, and are compared with about MEMBERS_MET members
         usual_probes = max(4, -(-tuning.MEMBERS_MET // (2 if recall <= 0.9 else 1) * clusters // n))
     few = on_cuda and k <= 10  # short lists need fewer candidates
     trained = on_cuda and not joined
@@ -175,7 +176,7 @@ def _numbers(
         "sample": min(n, max(sample, round(tuning.SAMPLED_MISSES / (1 - recall)))),
         "block": block if on_cuda else tuning.BLOCK,
     }
-    if gnnd:  # large blocks, because a row takes little time
+    if gnnd:  # large blocks, because one row takes little time
         usual |= {"n_hubs": 0, "reverse": 0, "neighbors_per_hub": 0, "width": 0, "block": tuning.MOST_BLOCK_ON_CUDA}
     chosen = usual | {name: int(value) for name, value in given.items() if name in usual}
     for name, most, why in (

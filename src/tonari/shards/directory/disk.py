@@ -90,7 +90,7 @@ def check_own(folder: Path) -> None:
 
 
 def check_not_linked(folder: Path, names: Iterable[str]) -> None:
-    """Refuse files of a build that are symbolic or hard links, or that are not regular files."""
+    """Refuse files of a build if they are symbolic or hard links, or not regular files."""
     for name in names:
         fix = "remove it" if name in (LOCK, MANIFEST) else f"remove it, or {ANEW}"
         status = _check_kind(folder / name, stat.S_ISREG, fix)
@@ -111,13 +111,13 @@ def _check_kind(path: Path, expected: Callable[[int], bool], fix: str) -> os.sta
 
 
 def unfollowed(path: Path, flags: int) -> FileIO:
-    """Open a file to write to it, unless its name is a symbolic link."""
+    """Open a file to write to it; refuse a name that is a symbolic link."""
     return open(os.open(path, flags | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0), 0o666), "r+b", 0)
 
 
 @contextlib.contextmanager
 def full_disk_named(folder: Path) -> Any:
-    """Within this context, replace the error of a full disk by one that says how to resume the build."""
+    """Replace an error of a full disk that is raised in this context by one that says how to resume the build."""
     try:
         yield
     except OSError as error:

@@ -22,7 +22,7 @@ _LONGEST = 16 << 20  # largest valid record of a task, in bytes
 _NAME = re.compile("[a-z0-9-]+")  # a valid name of a part, which is also the name of its file
 _ROWS = schema.list_of(schema.whole(0))
 _SHARE = schema.real(0, 1)
-# For each kind of task, the names of its facts, each with a function that tests the value.
+# For each kind of task: the names of its facts, each with a function that tests the fact's value.
 _FACTS: dict[str, dict[str, schema.Test]] = {
     "centres": {
         **dict.fromkeys(("covered", "largest"), _SHARE),
@@ -38,7 +38,7 @@ _FACTS: dict[str, dict[str, schema.Test]] = {
 
 
 def _any(_value: Any) -> bool:
-    """Accept any value: the test of facts that are checked elsewhere."""
+    """Accept any value; for facts that are checked elsewhere."""
     return True
 
 

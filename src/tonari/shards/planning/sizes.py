@@ -34,7 +34,7 @@ class Sizes:
     devices: tuple[str, ...]
     threads: int | None
     queries: int | None = None  # number of queries; None for a graph
-    workers: int = 1  # number of tasks that run at the same time
+    workers: int = 1  # number of tasks that run at the same time, one per worker
     update: str | None = None  # the update of NN-Descent, such as "pull", if the caller named one
 
     @property
@@ -44,7 +44,7 @@ class Sizes:
 
     @property
     def sets(self) -> int:
-        """The number of blocks of rows in memory: 1 or, on a device, 2, since the next block is read ahead."""
+        """The number of row blocks in memory: 1 on the CPU; 2 on a device, where the next block is read ahead."""
         return 2 if self.devices else 1
 
     @property
@@ -60,11 +60,11 @@ class Sizes:
         return 2 * (whole * _power_of_two(each * size) + _power_of_two(rest * size))
 
     def may_stage(self, rows: int) -> bool:
-        """Return whether host memory suffices to page-lock twice `rows` rows for every device."""
+        """Return whether host memory suffices to page-lock 2 * `rows` rows for every device."""
         return len(self.devices) * self.staged_bytes(rows) <= free_host_memory() // tuning.STAGED_SHARE
 
     def lists_bytes(self, rows: int) -> int:
-        """Return the size in bytes of the lists of a number of rows."""
+        """Return the size in bytes of the neighbour lists of a given number of rows."""
         return rows * self.k * self.entry_bytes
 
     def disk_of_clusters(self, copies: int, segment_rows: int, *, shards: int, clusters: int) -> int:
@@ -84,20 +84,23 @@ class Sizes:
     def plan_search(
         self, name: str, n: int, *, self_join: bool, memory: int | None = None, m: int | None = None, **given: Any
     ) -> Plan:
-        """Plan a search among n rows by a method on one worker; the queries are these rows, or m other rows."""
+        """Plan a search on one worker among n rows; the queries are the same rows or, if m is given, m other rows."""
         problem = self.problem(n, self_join=self_join, memory=memory, m=m)
         plan: Plan = method_for(name, "cuda" if self.devices else "cpu").plan(problem, **given)
         return plan
 
     def descent(self, n: int, **given: Any) -> Plan:
-        """Plan a graph of n rows by NN-Descent; the caller checks whether it fits in memory."""
+        """Plan a graph of n rows by NN-Descent, without checking whether it fits in memory."""
         given |= {"recall": self.recall, "free_bytes": sys.maxsize}
         if self.update is not None:
             given["update"] = self.update
         return self.plan_search("nn-descent", n, self_join=True, **given)
 
     def problem(self, n: int, *, self_join: bool, memory: int | None = None, m: int | None = None) -> Problem:
-        """Return the problem of a search among n rows on one worker; the queries are these rows, or m other rows."""
+        """Describe a search on one worker among n rows.
+
+        The queries are the same rows or, if m is given, m other rows.
+        """
         sizes = n, n if m is None else m, self.source.d, min(self.k, n - (self.queries is None))
         return make_problem(
             *sizes,
@@ -123,7 +126,7 @@ def _power_of_two(count: int) -> int:
 
 @dataclass(frozen=True)
 class Needs:
-    """The memory that a worker needs for rows and lists, in addition to the search or the graph that it computes."""
+    """The memory that a worker needs for rows and lists, in addition to the memory of a search or of NN-Descent."""
 
     sizes: Sizes
     rows_held: int
@@ -132,18 +135,21 @@ class Needs:
 
     @property
     def rows_bytes(self) -> int:
-        """Bytes for rows on the device or, without a device, in host memory."""
+        """Bytes that rows take: on the worker's device or, if it has none, in host memory."""
         return self.rows_held * (self.sizes.source.row_bytes + 8)
 
     @property
     def beside_engine(self) -> int:
-        """Bytes of the budget that are needed for rows and, on the CPU, lists, and so cannot be used by a search."""
+        """Bytes of the budget that rows and, on the CPU, lists take; a search can use only the rest of the budget."""
         return self.rows_bytes + (0 if self.sizes.devices else self.sizes.lists_bytes(self.lists_held))
 
     def plan(
         self, route: str, budget: int, engine: int, seconds: float, *, rows_read: int, disk_bytes: int, **fields: int
     ) -> ShardPlan:
-        """Make the plan of a route whose searches or graphs take `engine` bytes each, and `seconds` in total."""
+        """Make the plan of a route.
+
+        Each of its searches or graphs takes `engine` bytes, and the whole build takes `seconds`.
+        """
         sizes, lists = self.sizes, self.sizes.lists_bytes(self.lists_held)
         taken, on_cuda = self.beside_engine + engine, bool(sizes.devices)
         staged = sizes.staged_bytes(self.rows_staged)
@@ -160,7 +166,7 @@ class Needs:
 
 
 def most_rows(fits: Callable[[int], bool], n: int, least: int) -> int:
-    """Return the largest number of rows that fit, from `least` to n; 0 if `least` rows do not fit."""
+    """Return the largest number of rows, from `least` to n, that fits in memory; 0 if not even `least` rows fit."""
     low, high = min(least, n), n
     if not fits(low):
         return 0
@@ -178,10 +184,10 @@ def too_little(name: str, budget: int, enough: int, rows: int) -> BudgetExceeded
 
 
 def sampled_rows(recall: float) -> int:
-    """Return the number of rows to sample for measuring whether a recall is reached."""
+    """Return the size of the sample of rows that measures whether a build reaches its recall."""
     return max(1000, round(10 / (1 - recall)))
 
 
 def truth_tasks(n: int, shards: int) -> int:
-    """Return the number of tasks that search for the true neighbours of the samples."""
+    """Return the number of tasks that share the search for the true neighbours of the sampled rows."""
     return min(shards, max(tuning.TRUTH_TASKS, -(-n // tuning.TRUTH_ROWS)))

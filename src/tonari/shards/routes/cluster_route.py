@@ -48,7 +48,7 @@ def _read_block(worker: Worker, args: tuple[int, int, int]) -> Any:
 
 
 def _compute_members(worker: Worker, args: tuple[int, int, int], rows: Any) -> tuple[Any, npt.NDArray[np.uint32]]:
-    """Assign the rows of a block to shards; return each shard's end, followed by the row numbers, shard after shard.
+    """Assign the rows of a block to shards; return the end of each shard in a list of row numbers, then this list.
 
     Row numbers count from the start of the block. A row in several shards occurs several times.
     """
@@ -63,7 +63,7 @@ def _compute_members(worker: Worker, args: tuple[int, int, int], rows: Any) -> t
     total = worker.job.files.done("centres").facts["shards"]
     if worker.device != "cpu":
         of, numbered = of_part(slice(None))
-        ends, numbered = of.bincount(minlength=total).cumsum(0), numbered.int()  # int32: fewer bytes to copy
+        ends, numbered = of.bincount(minlength=total).cumsum(0), numbered.int()  # int32 halves the bytes to copy
         return in_host_memory(ends), in_host_memory(numbered).view(np.uint32)
     parts = cut(len(ids), tuning.DEALT_AT_ONCE)
     found = Workers(worker.threads).map(of_part, parts)
@@ -83,7 +83,10 @@ def _numbers(begin: int, end: int, rows: Any) -> Any:
 
 
 def _dealt_by(worker: Worker) -> tuple[Any, Any, dealing.Shards]:
-    """Return the centres, their distances and the shards on the worker's device; they are loaded only once."""
+    """Return the centres, the distances between them, and the shards, on the worker's device.
+
+    They are loaded only once.
+    """
     if worker.dealt_by is None:
         files, there = worker.job.files, worker.place.there
         centres, gaps, table = (np.array(files.load(name, "centres")) for name in CENTRE_PARTS)
@@ -101,7 +104,7 @@ def _write_members(worker: Worker, args: tuple[int, int, int], made: tuple[Any, 
 
 
 def _members(worker: Worker, block: int, shard: int) -> npt.NDArray[np.uint32]:
-    """Return the row numbers, within a block, of the block's rows in a shard, as a slice of a mapped file."""
+    """Return the row numbers, counted from the block's first row, of the rows that a block has in a shard."""
     name = _members_name(block)
     ends = worker.job.files.done(name).facts["ends"]
     found: npt.NDArray[np.uint32] = np.asarray(worker.job.files.load(name, name))[ends[shard] : ends[shard + 1], 0]
@@ -120,7 +123,7 @@ def _read_shard(worker: Worker, args: tuple[int]) -> tuple[Any, Arriving]:
 
 
 def _read_shards(worker: Worker, several: list[tuple[int]]) -> list[tuple[Any, Arriving]]:
-    """Read the rows of several shards in one pass over the source; a row in more than one of them is read once."""
+    """Read the rows of several shards in one pass over the source; a row that is in several shards is read once."""
     job = worker.job
     begins, shards = range(0, job.source.n, job.plan.block), [shard for (shard,) in several]
     names = [(name, name) for name in map(_members_name, range(len(begins)))]
@@ -207,7 +210,7 @@ def _compute_rows(worker: Worker, args: tuple[int, int, int], read: list[tuple[A
     _, begin, end = args
     kept = merged_parts(worker, end - begin, read)
     short = np.flatnonzero(kept.indices[:, -1] < 0)
-    if len(short):  # fewer than k neighbours, since all shards of these rows are small
+    if len(short):  # lists are shorter than k if all shards of these rows are small
         job = worker.job
         merge_into(worker, kept, short, nearest_of_all(worker, begin + short, slab=job.source.block_rows))
     return kept
@@ -217,7 +220,7 @@ def _write_rows(worker: Worker, args: tuple[int, int, int], found: Neighbors) ->
     return Done(rows=worker.job.files.write_rows(args[1], found, worker.threads))
 
 
-# --- a single shard with all rows
+# --- all rows in a single shard
 
 
 def _read_all(worker: Worker, args: Any) -> Any:
@@ -237,15 +240,17 @@ def _stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
         yield Stage([Task("rows-000000", "all", (0, 0, n), n)])
         yield recall_stage(n, plan)
         return
-    yield Stage([Task("means", "means"), *truth.tasks])  # the longest task first: then workers end together
+    # longest tasks first, so that all workers end at about the same time
+    yield Stage([Task("means", "means"), *truth.tasks])
     yield Stage([Task("centres", "centres")], drops=MEAN_PARTS)
     shards = files.done("centres").facts["shards"]
     blocks = [(at, part.start, part.stop) for at, part in enumerate(cut(n, plan.block))]
     yield Stage([Task(_members_name(args[0]), "members", args, args[2] - args[1]) for args in blocks])
     ends = [files.done(_members_name(args[0])).facts["ends"] for args in blocks]
     sizes = np.diff(ends, axis=1).sum(axis=0)
-    copies = int(sizes.sum()) - math.ceil(tuning.COPIES * n)  # rows in shards beyond the plan's estimate
-    largest_first = np.argsort(-sizes, kind="stable").tolist()  # then workers end at about the same time
+    # rows that the shards have in excess of the plan's estimate
+    copies = int(sizes.sum()) - math.ceil(tuning.COPIES * n)
+    largest_first = np.argsort(-sizes, kind="stable").tolist()  # so that all workers end at about the same time
     yield Stage(
         [Task(_shard_name(at), "shard", (at,), tuning.GRAPH_WORK * int(sizes[at])) for at in largest_first],
         drops=CENTRE_PARTS,

@@ -3,8 +3,8 @@
     centres         k-means of a sample of the rows (centres.py)
     shard_of        centres, bisected recursively such that shards have about equal sizes, overlaps included
     parts           if one centre has too many rows for a shard, they are divided by row number
-    reaches         distances of a row from the borders to the rows of other centres; a border is the plane halfway
-                    between two centres. The distance is 0 on the border, and 1 / 2 at the row's own centre
+    reaches         distances of a row from the borders between its nearest centre and other centres; a border is the
+                    plane halfway between two centres. The distance is 0 on the border, and 1 / 2 at the nearest centre
     memberships     a row is in the shards of its nearest centre and of other near centres within the margin
 
 Two neighbours can find each other if they share a shard. The true neighbours of a sample of rows are computed in
@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from tonari.core.rows.slices import cut
 from tonari.shards import tuning
-from tonari.shards.routes.centres import Floats, deal
+from tonari.shards.routes.cluster_centres import Floats, deal
 
 
 class Shards(NamedTuple):
@@ -121,10 +121,10 @@ def memberships(near: Near, shards: Shards) -> tuple[Any, Any]:
 
 
 def _kept(near: Near, shards: Shards) -> tuple[Any, Any]:
-    """Return the shards of each row's near centres, and a mask of the distinct shards that contain the row."""
+    """Return the shards of each row's near centres, and a mask that selects each shard of the row once."""
     of = _shards_of(near, shards)
     kept = near.reaches <= shards.margin
-    earlier = of[:, :, None] == of[:, None, :]  # all pairs of centres in one step: few launches on a device
+    earlier = of[:, :, None] == of[:, None, :]  # all pairs of centres in one step, so that a device needs few launches
     earlier = np.tril(earlier, -1) if isinstance(earlier, np.ndarray) else earlier.tril_(-1)
     earlier &= kept[:, None, :]
     kept &= ~earlier.any(-1)
@@ -156,7 +156,7 @@ class ChosenShards(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """Sampled rows, which determine the estimated coverage and sizes of shards.
+    """Sampled rows, from which the coverage and the sizes of shards are estimated.
 
     Attributes
     ----------
@@ -175,7 +175,7 @@ class Samples(NamedTuple):
 
 
 def choose(centres: Floats, samples: Samples, *, shards: int, most: float, wanted: float) -> ChosenShards:
-    """Choose the fewest shards that are small enough, with the smallest margin that covers enough neighbours.
+    """Choose the fewest shards that are small enough, with the smallest margin that covers enough true neighbours.
 
     Parameters
     ----------
@@ -196,7 +196,8 @@ def choose(centres: Floats, samples: Samples, *, shards: int, most: float, wante
             of = deal(centres, balanced, count)
             made = _with_margin(of, np.ones(len(centres), np.int64), samples, wanted, tuning.MOST_MARGIN)
             sizes = _shares(made, samples.many)
-            if sizes.max() <= most or sizes.sum() > tuning.FULL * most * count:  # all fit, or none has room
+            # either all shards fit, or no shard has free room
+            if sizes.max() <= most or sizes.sum() > tuning.FULL * most * count:
                 break
             balanced *= np.sqrt(np.maximum(sizes / sizes.mean(), tuning.LEAST_CHANGE))[of]
         if count >= shards or sizes.max() <= most:
@@ -213,7 +214,10 @@ def _cut(
     most: float,
     wanted: float,
 ) -> ChosenShards:
-    """Bisect shards that are too large; if that is impossible, reduce the margin or divide the rows of one centre."""
+    """Bisect the shards that are too large.
+
+    If none can be bisected, reduce the margin or divide the rows of one centre.
+    """
     turns, limit = made.turns, tuning.MOST_MARGIN
     while True:
         sizes = _shares(made, samples.many)
@@ -229,8 +233,8 @@ def _cut(
                 divided = True
         if not divided and made.margin:
             limit = made.margin / 2 if made.margin > tuning.LEAST_MARGIN else 0.0
-        elif not divided:  # shards of single centres are still too large: duplicates, or dense clusters
-            excess = np.zeros(len(turns))  # size of each centre's largest shard, as a multiple of `most`
+        elif not divided:  # Some shards of one centre are still too large: duplicates, or dense clusters.
+            excess = np.zeros(len(turns))  # size of the largest shard of each centre, as a multiple of `most`
             for shard in large.tolist():
                 own = made.holds(shard)
                 excess[own] = np.maximum(excess[own], sizes[shard] / most * 1.01)
@@ -258,7 +262,7 @@ def _with_margin(
 
 
 def _numbered(of: npt.NDArray[np.int64], turns: npt.NDArray[np.int64], margin: float) -> Shards:
-    """Number shards anew: if several shards share the rows of one centre, their numbers are consecutive."""
+    """Renumber the shards such that shards that share the rows of one centre have consecutive numbers."""
     sizes = np.zeros(of.max() + 1, np.int64)
     np.maximum.at(sizes, of, turns)
     begins = np.cumsum(sizes) - sizes
@@ -279,6 +283,6 @@ def _covered(shards: Shards, samples: Samples) -> float:
 
 
 def _shares(shards: Shards, near: Near) -> npt.NDArray[np.float64]:
-    """Estimate the size of each shard as a share of all rows, from the sampled rows `near`."""
+    """Return the estimated share of all rows that each shard contains, judging by the sampled rows `near`."""
     of, kept = _kept(near, shards)
     return np.bincount(of[kept], minlength=shards.total) / len(near.rows)

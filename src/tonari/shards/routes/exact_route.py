@@ -2,7 +2,8 @@
 
 The rows are queries or, for a graph, the points themselves: a block is then a slab, which is also compared with itself.
 The lists equal the lists of a search or a graph in memory bit for bit, for any division into slabs: distances are
-exact, and lists are ordered by (distance, row).
+exact, and lists are ordered by (distance, row). On the CPU, the route "exact-pairs" compares every two slabs once, and
+uses each distance for the rows of both.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from tonari.shards.directory.workspace import Workspace
 from tonari.shards.lists import empty_lists, in_range, merge_into, renumbered
 from tonari.shards.loading import blocks
 from tonari.shards.plan import ShardPlan
+from tonari.shards.routes import pair_rounds
+from tonari.shards.routes.pair_rounds import SlabPair
 from tonari.shards.tasks import Route, Stage, Task, Worker, in_one_piece
 
 
@@ -63,3 +66,16 @@ def _stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
 
 
 EXACT = Route({"rows": in_one_piece(_read, _compute, _write)}, _stages)
+
+
+def _graph(worker: Worker, shard: int, rows: Any) -> Neighbors:
+    k = min(worker.job.k, len(rows) - 1)
+    return worker.nearest(rows, rows, k, self_join=True) if k else empty_lists(worker, len(rows))
+
+
+def _compare(worker: Worker, pair: SlabPair) -> Neighbors:
+    known = np.concatenate([lists.distances[:, -1] for lists in pair.kept()]).astype(np.float64)
+    return worker.across(pair.waiting.arrive(), len(pair.graphs[0].indices), known)
+
+
+EXACT_PAIRS = Route(pair_rounds.steps(_graph, _compare, lambda *_: None), pair_rounds.stages)

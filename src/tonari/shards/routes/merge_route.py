@@ -91,9 +91,10 @@ class _Crossing:
         return cls(worker.place.there(at), others, values, worker.job.metric, worker.job.k, worker.job.target)
 
     def __call__(self, found: Neighbors) -> Recall:
-        """Return the share of true neighbours in the other slab that the lists contain, or that tie with a last entry.
+        """Return the recall across the two slabs.
 
-        Both bounds of the returned recall are one standard error above this share.
+        It is the share of the true neighbours in the other slab that the lists contain, or that tie with a list's last
+        entry. Both bounds of the returned recall are one standard error above this share.
         """
         share = high = 1.0
         if len(self.rows):

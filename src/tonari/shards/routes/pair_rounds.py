@@ -1,7 +1,7 @@
 """Rounds that compare every two slabs of consecutive rows once.
 
     graph-S          the graph of slab S
-    inner-G          every two slabs of group G are compared, and each row keeps its nearest points so far
+    inner-G          every two slabs of group G are compared, and each row keeps the nearest points found so far
     pair-R-A-B       in round R, every slab of group A is compared with every slab of group B
     rows-S           the final lists of slab S are written as rows of the result
 
@@ -108,7 +108,7 @@ def steps(graph_of: GraphOf, compare: Compare, known: Known) -> dict[str, Step]:
 
 
 def rounds_of(players: int) -> list[list[tuple[int, int]]]:
-    """Return the rounds of a tournament; every two players meet once.
+    """Return the rounds of a tournament in which every two players meet once; a round is a list of pairs.
 
     >>> rounds_of(4)
     [[(0, 3), (1, 2)], [(0, 2), (1, 3)], [(0, 1), (2, 3)]]
@@ -129,7 +129,7 @@ def groups_of(plan: ShardPlan) -> list[range]:
 
 
 def _parts(kind: str, shard: int, version: int) -> tuple[str, str]:
-    """Return the names of two parts: the distances and the indices in a slab's lists after `version` rounds."""
+    """Return the names of the two parts that contain a slab's distances and indices after `version` rounds."""
     name = f"{kind}-{shard:06}-{version:06}"
     return f"{name}-distances", f"{name}-indices"
 
@@ -191,7 +191,7 @@ def _write_pair(worker: Worker, args: tuple[int, int, int], found: Iterator[Neig
 def _write_compared(
     worker: Worker, pairs: _Pairs, version: int, kept_of: Callable[[int], Neighbors], found: Iterator[Neighbors]
 ) -> Done:
-    """Merge all results into copies of the slabs' lists, and write the lists of a slab after its last comparison."""
+    """Merge all results into copies of the slabs' lists; write a slab's lists after its last comparison."""
     left = Counter(itertools.chain.from_iterable(pairs))
     lists: dict[int, Neighbors] = {}
     parts: dict[str, list[int]] = {}
@@ -222,7 +222,7 @@ def _lists_of_graph(worker: Worker, shard: int) -> Neighbors:
 
 
 def _lists(worker: Worker, shard: int, at: int) -> Neighbors:
-    """Return the lists of a slab before round `at`, with row numbers of the source."""
+    """Return the lists of a slab at the start of round `at`, with row numbers of the source."""
     groups = groups_of(worker.job.plan)
     group = next(number for number, shards in enumerate(groups) if shard in shards)
     rounds = rounds_of(len(groups))
@@ -260,14 +260,15 @@ def _write_rows(worker: Worker, args: tuple[int], found: Neighbors) -> Done:
 
 
 def stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
-    """Yield the stages of a build."""
+    """Yield the stages of a build, one after another."""
     shards, size, groups = plan.shards, 2 * plan.rows, groups_of(plan)
     yield Stage([Task(f"graph-{at:06}", "shard", (at,), plan.rows) for at in range(shards)])
     inner = {at: len(group) * (len(group) - 1) // 2 for at, group in enumerate(groups)}
     tasks = [Task(_inner_name(at), "inner", (at,), size * count) for at, count in inner.items() if count]
     if tasks:
         yield Stage(tasks)
-    last = {group: [0] if inner[group] else [] for group in inner}  # newest version of each group's lists
+    # versions of each group's lists that are on the disk
+    last = {group: [0] if inner[group] else [] for group in inner}
     for at, pairs in enumerate(rounds_of(len(groups))):
         compared = [group for pair in pairs for group in pair]
         older = [name for group in compared for name in _list_parts_of(groups[group], last[group])]
@@ -286,5 +287,5 @@ def stages(files: Workspace, plan: ShardPlan) -> Iterator[Stage]:
 
 
 def _list_parts_of(shards: range, versions: list[int]) -> list[str]:
-    """Return the names of all parts that contain neighbour lists of a group's slabs in one of the `versions`."""
+    """Return the names of all parts that contain neighbour lists of a group's slabs, in any of the `versions`."""
     return [name for version in versions for shard in shards for name in _parts("lists", shard, version)]

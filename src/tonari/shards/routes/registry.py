@@ -7,8 +7,7 @@ from typing import Any
 
 from tonari.core.process.floats import in_default_floats
 from tonari.shards.routes.cluster_route import CLUSTERS
-from tonari.shards.routes.exact_pairs_route import EXACT_PAIRS
-from tonari.shards.routes.exact_route import EXACT
+from tonari.shards.routes.exact_route import EXACT, EXACT_PAIRS
 from tonari.shards.routes.merge_route import MERGES
 from tonari.shards.tasks import Job, Route, Step, Task, Worker
 
@@ -26,7 +25,7 @@ def run_task(worker: Worker, task: Task, before_writing: Callable[[], None]) -> 
     job = worker.job
     if not job.files.is_done(task.name):
         job.check_unchanged()
-        worker.records.pop(task.name, None)  # of an attempt that failed
+        worker.records.pop(task.name, None)  # parts of an earlier attempt that failed
         step = step_of(job, task)
         worker.finish(task, step.write(worker, task.args, _computed(worker, step, task, before_writing)))
     return task.name

@@ -22,8 +22,8 @@ from tonari.streams.pipeline import Ended, Pipeline
 
 logger = logging.getLogger("tonari")
 
-# Errors after which a task is tried again. All other errors would recur: wrong data, a full disk, a missing file, a
-# budget that is too small, or a defect.
+# Errors after which a task is tried again. All other errors would happen again: wrong data, a full disk, a missing
+# file, a budget that is too small, or a defect in this package.
 PASSING = (RuntimeError, MemoryError)
 
 
@@ -146,9 +146,10 @@ def _read(worker: Worker, todo: SimpleQueue[Task], pipeline: Pipeline) -> Iterat
 
 
 def _next_tasks(job: Job, todo: SimpleQueue[Task]) -> list[Task]:
-    """Take the next tasks from the queue: one or, if tasks of its kind are read together, up to the plan's `group`.
+    """Take the next task from the queue or, if tasks of its kind are read together, up to `group` of them.
 
-    The result is empty if no task is left. A stage with tasks that are read together has tasks of one kind only.
+    `group` is a field of the plan. The result is empty if no task is left. A stage with tasks that are read together
+    has tasks of one kind only.
     """
     tasks: list[Task] = []
     try:
@@ -175,12 +176,12 @@ def _write_all(worker: Worker, done: Callable[[Task], None], computed: Iterator[
     """Write the computed pieces of tasks as they arrive, and finish each task."""
     for task, first in computed:
         pieces = _pieces([first], computed)
-        del first  # or its rows would stay in memory until the next task
+        del first  # drops the reference: otherwise the rows would stay in memory until the next task
         _finish(worker, task, pieces, done)
 
 
 def _pieces(first: list[Any], others: Iterator[tuple[Task, Any]]) -> Iterator[Any]:
-    """Yield the pieces of a task, then pieces of later tasks; the caller must take only the pieces of its task."""
+    """Yield the pieces of a task; pieces of later tasks may follow, which the caller must not take."""
     yield first.pop()
     for _, made in others:
         yield made
@@ -195,7 +196,7 @@ def _finish(worker: Worker, task: Task, computed: Iterator[Any], done: Callable[
 
 
 class _Writer:
-    """A thread that writes results while others are computed; a context manager that waits for it.
+    """A thread that writes results while the caller computes further ones; leaving its context waits for the thread.
 
     Parameters
     ----------
@@ -217,7 +218,7 @@ class _Writer:
         self._thread.start()
 
     def put(self, made: Any) -> None:
-        """Pass an item to the writer; raises the error of an earlier item."""
+        """Pass an item to the writer; raise the error that it met at an earlier item, if there was one."""
         with self._changed:
             while self._thread.is_alive() and (self._waiting or not (self._ahead or self._asks)):
                 self._changed.wait(tuning.WAKE_SECONDS)
@@ -265,7 +266,8 @@ class _Writer:
     def __exit__(self, failed: object, *_: object) -> None:
         with self._changed:
             self._ended = True
-            self._dropped = failed is not None  # after an error, tasks whose pieces are all computed are still written
+            # even after an error, tasks whose pieces have all been computed are written
+            self._dropped = failed is not None
             self._changed.notify_all()
         while self._thread.is_alive():
             self._thread.join(tuning.WAKE_SECONDS)

@@ -114,7 +114,7 @@ class DaskExecutor:
                 running[again] = task
                 arriving.add(again)
         finally:
-            self._client.cancel(list(running))  # some are left only after an error or Ctrl-C
+            self._client.cancel(list(running))  # some remain only after an error or Ctrl-C
 
     def _submit(self, sent: Sent, task: Task) -> Any:
         return self._client.submit(_run_here, sent, task, pure=False, resources=self._resources)
@@ -148,7 +148,8 @@ def _raise_for_good(task: Task, error: BaseException, failures: int) -> None:
 
 # --- on the workers
 
-_jobs: dict[tuple[bytes, str], Worker] = {}  # the worker of the latest job on each device, by (job, device)
+# the worker that ran the latest job on each device, as {(job, device): worker}
+_jobs: dict[tuple[bytes, str], Worker] = {}
 _one_at_a_time = threading.Lock()
 
 
@@ -193,7 +194,7 @@ _SAME_PATHS = "all workers must see the source and the directory by the same pat
 
 
 def _check_current(sent: Sent, address: str) -> None:
-    """Raise an error unless the directory still belongs to the build of the task, judging by its manifest."""
+    """Raise an error if the directory, judging by its manifest, no longer belongs to the build of the task."""
     try:
         found = _digest(Path(sent.folder))
     except OSError as error:

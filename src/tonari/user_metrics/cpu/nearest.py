@@ -73,7 +73,8 @@ def nearest(
             if own:
                 selves[rows] = own_values(block, rows, columns)
                 without_own(block, rows, columns)
-            later = block[:, rows.stop - rows.start :]  # before filtering, as filters differ between rows
+            # copied before filters are applied, because filters differ between rows
+            later = block[:, rows.stop - rows.start :]
             if allowed is not None:
                 block = forbid(block.copy() if symmetric else block, allowed, _all(rows), _all(columns))
             most = min(k, block.shape[1] - own)
@@ -94,7 +95,7 @@ def _all(part: slice) -> npt.NDArray[np.int64]:
 
 
 def _best(block: Array, k: int, first: int, threads: int | None) -> Neighbors:
-    """Select the k smallest distances in each row of a block whose first column is point `first`.
+    """Select the k smallest distances in each row of a block; the block's first column is point number `first`.
 
     NaN marks points that may not be found; if fewer than k points remain, the list ends with -1 at inf.
     """
@@ -104,7 +105,7 @@ def _best(block: Array, k: int, first: int, threads: int | None) -> Neighbors:
 
 
 def _mirror(found: Neighbors, block: Array, rows: slice, allowed: Allowed | None, threads: int | None) -> None:
-    """Merge the distances between a block of rows and all later rows into the lists of the later rows."""
+    """Merge the distances from a block of rows to all later rows into the lists of the later rows."""
     last = found.distances[rows.stop :, -1]
     if not len(last):
         return

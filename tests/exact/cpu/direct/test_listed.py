@@ -9,6 +9,7 @@ import pytest
 
 from tests.helpers import checks
 from tests.helpers.filter_checks import Mask, assert_equal, nearest_allowed
+from tests.helpers.kernels import WITHOUT_AMX
 from tonari.core import _native
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.rows.listed import Listed
@@ -63,7 +64,7 @@ def test_lists_of_every_length(length: int, k: int) -> None:
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("d", [1, 2, 3, 5, 7, 8, 9])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "uint8", "float16"])
-@pytest.mark.parametrize("isa", _native.supported_isas())
+@pytest.mark.parametrize("isa", WITHOUT_AMX)
 def test_queries_that_share_their_list(
     metric: str, d: int, dtype: str, isa: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,7 +153,7 @@ def test_counts_of_listed_points(metric: str, maker: str, d: int, monkeypatch: p
 
 @pytest.mark.parametrize("length", [0, 1, 7, BATCH - 1, BATCH, BATCH + 1, 2 * BATCH + 7])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "uint8", "float16"])
-@pytest.mark.parametrize("isa", _native.supported_isas())
+@pytest.mark.parametrize("isa", WITHOUT_AMX)
 def test_counts_of_lists_of_every_length(length: int, dtype: str, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Several queries share a list, and some lists begin within another query's list."""
     monkeypatch.setenv("TONARI_ISA", isa)

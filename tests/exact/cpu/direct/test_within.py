@@ -23,7 +23,7 @@ from tonari.filters.rules import Rules
 from tonari.inputs import held
 from tonari.metrics import METRICS
 from tonari.metrics.problem import make_problem
-from tonari.metrics.radius_reference import brute_within
+from tonari.metrics.reference import brute_within
 
 METHOD = ExactOnCpu()
 

@@ -21,8 +21,7 @@ from tonari.core.errors import Unsupported
 from tonari.core.results.radius_neighbors import RadiusNeighbors, Within, later_points
 from tonari.exact.cuda import tuning
 from tonari.metrics import METRICS
-from tonari.metrics.radius_reference import brute_within
-from tonari.metrics.reference import returned
+from tonari.metrics.reference import brute_within, returned
 from tonari.select import tuning as select_tuning
 
 pytestmark = [

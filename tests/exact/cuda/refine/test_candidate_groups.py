@@ -20,7 +20,7 @@ from tonari.exact.cuda.screens.sampling import sample_for
 if HAS_TORCH:
     import torch
 
-    from tonari.exact.cuda.refine.candidate_groups import choose_groups
+    from tonari.exact.cuda.refine.group_lists import choose_groups
 
 pytestmark = needs_torch
 

@@ -6,9 +6,6 @@ Without a CUDA device the kernels run in Triton's interpreter.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.helpers.checks import DTYPES, HOSTILE, Array, angles, assert_same_neighbors, duplicates, gaussian
+from tests.helpers.compiling import compiled
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_device, on_gpu
 from tests.helpers.gpu_checks import numpy_of, tensor_of
 from tonari.core.results.neighbors import Neighbors
@@ -231,10 +229,7 @@ print(json.dumps(found))
 @pytest.mark.process
 def test_no_operations_are_fused_where_kernels_are_compiled(tmp_path: Path) -> None:
     """This includes chords, whose products and differences could be fused; divisions are rounded correctly."""
-    told = os.environ | {"TRITON_CACHE_DIR": str(tmp_path)}
-    told.pop("TRITON_INTERPRET", None)
-    ran = subprocess.run([sys.executable, "-c", _COMPILED], env=told, capture_output=True, text=True, check=False)
-    found = json.loads(ran.stdout)
+    found = json.loads("".join(compiled(_COMPILED, tmp_path)))
     assert len(found) == 4
     for text in found.values():
         assert "fma.rn.f64" not in text

@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import functools
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +16,7 @@ import pytest
 
 from tests.helpers import checks
 from tests.helpers.checks import Array
+from tests.helpers.compiling import compiled
 from tests.helpers.devices import HAS_TORCH, needs_torch, on_gpu
 from tests.helpers.gpu_checks import DEVICE, check, numpy_of, on_host, plan_of, rows_of, tensors
 from tonari.exact.cuda import tuning
@@ -387,10 +385,7 @@ print(json.dumps(found))
 @pytest.mark.process
 def test_sums_are_exchanged_between_few_threads(tmp_path: Path) -> None:
     """Triton chooses the layout of the products."""
-    told = os.environ | {"TRITON_CACHE_DIR": str(tmp_path)}
-    told.pop("TRITON_INTERPRET", None)
-    ran = subprocess.run([sys.executable, "-c", _COMPILED], env=told, capture_output=True, text=True, check=False)
-    found = json.loads(ran.stdout)
+    found = json.loads("".join(compiled(_COMPILED, tmp_path)))
     for m, most in ((1, 150), (4, 400)):
         screen = found[f"screen_few_kernel {m}"]
         assert screen.count("shfl.sync") < most, screen.count("shfl.sync")

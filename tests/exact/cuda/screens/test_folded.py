@@ -18,7 +18,7 @@ pytestmark = needs_torch
 if HAS_TORCH:
     from tonari.exact.cuda.rows.codes import code_points, code_queries, codes_for, coding_of
     from tonari.exact.cuda.rows.pack import new_flags
-    from tonari.exact.cuda.screens.folded import screen_folded, screen_folded_below
+    from tonari.exact.cuda.screens.coded import screen_folded, screen_folded_below
 
 
 @on_device

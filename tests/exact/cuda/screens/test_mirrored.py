@@ -6,8 +6,7 @@ Without a GPU, the kernels run in Triton's interpreter.
 from __future__ import annotations
 
 import dataclasses
-import subprocess
-import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 import pytest
 
 from tests.helpers import checks
+from tests.helpers.ahead import run
 from tests.helpers.checks import HOSTILE, Array, assert_same_neighbors, gaussian
 from tests.helpers.devices import HAS_CUDA, HAS_TORCH, needs_torch, on_device, on_gpu
 from tests.helpers.gpu_checks import DEVICE, GB, on_host, plan_of
@@ -373,23 +373,18 @@ def test_without_memory_for_what_is_noted_rows_and_points_are_compared_twice(
 
 
 @pytest.mark.process
-def test_rehearsals_import_nothing_for_it() -> None:
+def test_rehearsals_import_nothing_for_it(tmp_path: Path) -> None:
     """Imports by torch for operations on "meta" take seconds and are useless."""
     program = """
 import sys
-from tests.helpers.plans import exact_cuda
-from tonari.cuda.compiling.rehearsal import Card, rehearsing
-from tonari.exact.cuda.attempts.rehearse import rehearse_search
-
-plan = exact_cuda(10**6, 10**6, 768, 10, devices=("cuda:0",), self_join=True, free_bytes=10**11, form_dim="full")
-with rehearsing(Card((9, 0), 132)) as rehearsal:
+plan = plans.exact_cuda(10**6, 10**6, 768, 10, devices=("cuda:0",), self_join=True, free_bytes=10**11, form_dim="full")
+with rehearsing(card) as rehearsal:
     rehearse_search(plan, "float32", self_join=True)
 names = {call.kernel.fn.__name__ for call in rehearsal.calls.values()}
 mirrored = {"screen_held_kernel", "limits_kernel", "note_kernel", "lowest_noted_kernel"}
 print(mirrored <= names, "torch._dynamo" in sys.modules)
 """
-    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    assert printed.split() == ["True", "False"]
+    assert run(program, tmp_path).stdout.split() == ["True", "False"]
 
 
 def test_where_rows_and_points_are_not_the_same_nothing_is_mirrored(seen: list[int]) -> None:

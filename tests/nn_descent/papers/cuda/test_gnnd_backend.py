@@ -26,7 +26,7 @@ if HAS_TORCH:
     import torch
 
     from tonari.nn_descent.papers.cuda import gnnd
-    from tonari.nn_descent.papers.cuda.gnnd_backend import GnndBackend
+    from tonari.nn_descent.papers.cuda.gnnd import GnndBackend
 
 Array = np.ndarray[Any, Any]
 pytestmark = [needs_torch]

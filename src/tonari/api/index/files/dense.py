@@ -43,7 +43,7 @@ from tonari.io._atomic import atomic
 from tonari.io._common import little, pieces
 from tonari.io.schema import whole
 from tonari.methods.registry import check_search_method
-from tonari.methods.rows.where import place_for
+from tonari.methods.rows.place import place_for
 from tonari.metrics import get_metric
 from tonari.metrics.changes.change import change_of, check_weights
 from tonari.sparse.rows import SparseRows
@@ -62,16 +62,16 @@ _FIELDS: dict[str, schema.Test] = {
 }
 _OPTIONAL: dict[str, schema.Test] = {
     "overrides": lambda value: isinstance(value, dict),
-    # Of an Index whose rows are multiplied by a matrix: its shape, and the CRC-32 of its block.
+    # entries for an Index whose rows are multiplied by a matrix: the shape of the matrix, and the CRC-32 of its block
     "transform": lambda value: schema.list_of(whole(1, 2**31))(value) and len(value) == 2,
     "transform_crc": whole(0, 2**32 - 1),
-    # Of an Index of bool rows: their number of columns.
+    # entry for an Index of bool rows: their number of columns
     "bits": whole(1),
 }
 
 
 def save(path: str | os.PathLike[str], state: dict[str, Any]) -> None:
-    """Write the state of an Index, as its pickle contains it, to a file."""
+    """Save the state of an Index to a file; the state has the form that pickles contain."""
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path: expected a path, got {type(path).__name__}")
     if "_coded" in state:
@@ -171,7 +171,10 @@ def state_for(
 
 
 def load(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the state of a saved Index with mapped points; its entry "_on" is the points' CUDA device, or None."""
+    """Return the state of a saved Index with mapped points.
+
+    Its entry "_on" is the CUDA device of the points, or None.
+    """
     path = Path(path)
     about = describe(path)
     if about["format"] == coded_file.FORMAT:

@@ -30,9 +30,9 @@ from tonari.metrics import get_metric
 MAGIC = b"\x93tnrINDX"
 ALIGNED = 64
 _PREFIX = 32
-_LONGEST = 1 << 20  # largest accepted length of the JSON text in bytes
+_LONGEST = 1 << 20  # maximum length of the JSON text in bytes
 EXPECTED = "what tonari.Index.save writes"
-FIELDS: dict[str, schema.Test] = {  # of the headers of all kinds of Index
+FIELDS: dict[str, schema.Test] = {  # fields of the headers of every kind of Index
     **dict.fromkeys(("format", "metric", "dtype"), schema.text),
     **dict.fromkeys(("version", "d"), whole(1)),
     "n": whole(0),
@@ -101,7 +101,7 @@ def check_header(
 
 
 def check_size(size: int, needed: int) -> None:
-    """Raise ValueError if a file has another size than its header implies."""
+    """Raise ValueError if the size of a file is not the size that its header implies."""
     if size != needed:
         raise ValueError(f"its header says {needed} bytes; the file is truncated or has extra bytes")
 
@@ -114,7 +114,7 @@ def check_ids(about: dict[str, Any], ids: npt.NDArray[np.int64]) -> None:
 
 @contextlib.contextmanager
 def refusing(path: Path, size: int) -> Iterator[None]:
-    """Raise the errors of checks as :class:`tonari.io.FileFormatError`."""
+    """Convert errors that checks raise inside this context to :class:`tonari.io.FileFormatError`."""
     try:
         yield
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
@@ -122,7 +122,10 @@ def refusing(path: Path, size: int) -> Iterator[None]:
 
 
 def state_of(about: dict[str, Any], **own: Any) -> dict[str, Any]:
-    """Return the state of a saved Index: what all headers have, and the `own` entries of its kind."""
+    """Return the state of a saved Index.
+
+    It consists of the fields that all headers have, and of `own`, the entries for this kind of Index.
+    """
     return {
         "metric": about["metric"],
         "weights": None,
@@ -140,7 +143,7 @@ def state_of(about: dict[str, Any], **own: Any) -> dict[str, Any]:
 
 
 def aligned(size: int) -> int:
-    """Return the size of a block with the zeros behind it."""
+    """Return the size of a block, including the zeros after it."""
     return -(-size // ALIGNED) * ALIGNED
 
 

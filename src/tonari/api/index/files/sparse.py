@@ -55,7 +55,7 @@ _FIELDS: dict[str, schema.Test] = {
 
 
 def save(path: str | os.PathLike[str], state: dict[str, Any]) -> None:
-    """Write the state of an Index of sparse rows, as its pickle contains it, to a file."""
+    """Save the state of an Index of sparse rows to a file; the state has the form that pickles contain."""
     rows: SparseRows = state["_points"]
     device, dtype, checksum = state["_device"], str(rows.dtype), 0
     for block in _blocks(rows, state["_ids"]):

@@ -1,4 +1,4 @@
-"""The points of an Index, in segments: searches visit all segments, and updates replace some.
+"""The points of an Index, in segments: searches visit every segment, and updates replace some segments.
 
 state.py          the state of an Index: parts in ascending order of id; an update makes a new State
 part.py           a part: a segment with the ids of its points and a record of the removed ones

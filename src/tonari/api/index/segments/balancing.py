@@ -32,11 +32,11 @@ import numpy as np
 
 from tonari.api import tuning
 from tonari.api.index.segments.part import Ids, Part
-from tonari.api.index.segments.segment import Segment
 from tonari.core.errors import BudgetExceeded
 from tonari.cuda.streams import Written
+from tonari.sparse.rows import SparseRows, joined_rows
 
-Make = Callable[[Any, int], Segment]  # takes rows and the bytes that other segments use
+Make = Callable[[Any, int], Any]  # makes a Segment or a SparseSegment; takes rows and the bytes that other segments use
 Piece = Part | tuple[Any, Ids]  # a part, or new rows with their ids
 
 
@@ -85,22 +85,23 @@ def _packed(groups: list[list[Piece]], make: Make) -> list[Part]:
 
 
 def _kept(group: list[Piece]) -> Part | None:
-    """Return a group's only piece if it is a part that needs no packing; else None."""
+    """Return the only piece of a group if it is a part that needs no packing; otherwise None."""
     first = group[0]
     return first if len(group) == 1 and isinstance(first, Part) and len(first.gone) <= tuning.AROUND else None
 
 
 def held_bytes(parts: Any) -> int:
-    """Return the number of bytes that the prepared points of some parts take."""
+    """Return the bytes that the prepared points of several parts take together."""
     return sum(part.segment.held_bytes for part in parts)
 
 
 def packed_together(group: Sequence[Piece], make: Make, held: int) -> Part:
-    """Pack adjacent pieces as one segment, while other segments use `held` bytes."""
+    """Pack adjacent pieces as one segment, while other segments use `held` bytes of memory."""
     rows = [piece.points_left if isinstance(piece, Part) else piece[0] for piece in group]
     ids = [piece.ids_left if isinstance(piece, Part) else piece[1] for piece in group]
     segment = make(joined(rows), held)
-    written = None if isinstance(segment.points, np.ndarray) else Written(segment.points, segment.given)
+    on_host = isinstance(segment.points, np.ndarray | SparseRows)
+    written = None if on_host else Written(segment.points, segment.given)
     return Part(segment, np.concatenate(ids), None, written)
 
 
@@ -108,4 +109,6 @@ def joined(rows: list[Any]) -> Any:
     """Concatenate arrays of rows, on the device that holds them."""
     if len(rows) == 1:
         return rows[0]
+    if isinstance(rows[0], SparseRows):
+        return joined_rows(rows)
     return np.concatenate(rows) if isinstance(rows[0], np.ndarray) else sys.modules["torch"].cat(rows)

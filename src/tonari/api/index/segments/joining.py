@@ -52,7 +52,7 @@ def named(found: Neighbors, names: Any, k: int) -> Neighbors:
 
 
 def allowed_ones(found: Neighbors, names: npt.NDArray[Any]) -> Neighbors:
-    """Replace row numbers by ids in lists in host memory, which contain no removed points but may end with -1."""
+    """Replace row numbers by ids, in lists in host memory without removed points, which may end with -1."""
     return Neighbors(found.distances, np.where(found.indices < 0, found.indices.dtype.type(-1), names[found.indices]))
 
 
@@ -82,7 +82,8 @@ def join(parts: Sequence[Neighbors], k: int, metric: Metric) -> Neighbors:
 def join_within(parts: Sequence[tuple[RadiusNeighbors, npt.NDArray[Any]]], metric: Metric) -> RadiusNeighbors:
     """Merge the radius results of several segments in host memory, and replace row numbers by ids.
 
-    Each of `parts` is the result of a segment and the ids of its points, -1 for removed points, which are dropped.
+    Each of `parts` has the result of a segment, and the ids of the segment's points: -1 for removed points, which are
+    dropped.
     """
     queries, ids, values = [], [], []
     for found, names in parts:

@@ -83,7 +83,7 @@ class Segment:
         self._preparing = threading.Lock()  # held while a search prepares further data
         self._call_with: Call | None = None
         self._warned = False
-        self._searched = 0  # approximate number of queries so far: threads update it without a lock
+        self._searched = 0  # approximate number of queries so far, because threads update it without a lock
 
     @property
     def memory(self) -> int | None:
@@ -104,16 +104,16 @@ class Segment:
     @property
     def held_bytes(self) -> int:
         """The bytes of the prepared points; on CUDA, on each device."""
-        # Each prepared object once, since several kinds of searches may share it.
+        # each prepared object counts once, since several kinds of searches may share it
         held = {id(made.prepared): made for made in tuple(self.ready.values())}
         return sum(made.method.held_bytes(made.prepared, made.plan) for made in held.values())
 
     def budget(self, taken: int) -> int | None:
-        """The bytes of the budget that remain if other segments take `taken` bytes; None without a limit."""
+        """Return the bytes of the budget that remain when other segments take `taken` bytes; None without a limit."""
         return None if self.memory is None else max(1, self.memory - taken)
 
     def release(self) -> None:
-        """Free prepared data that the next search can make again."""
+        """Free prepared data, which the next search can make again."""
         for made in tuple(self.ready.values()):
             made.method.release(made.prepared)
 
@@ -123,7 +123,7 @@ class Segment:
         return made
 
     def replayed(self, queries: Any, k: Any, progress: ProgressLike) -> Neighbors | None:
-        """Replay an equal search that was captured as a CUDA graph; return None if none was captured."""
+        """Replay the CUDA graph of an equal search; return None if no such search was captured."""
         if not self.first.plan.replayable:
             return None
         key = cuda_graph_cache.key_on(self.first.prepared, queries, k)
@@ -135,13 +135,13 @@ class Segment:
 
         The last such call is cached, since making it takes 2 µs.
         """
-        last = self._call_with  # read once: another thread may replace the attribute
+        last = self._call_with  # read only once, because another thread may replace the attribute
         if last is None or last.threads != threads:
             last = self._call_with = dataclasses.replace(self.call, threads=threads)
         return last
 
     def those(self, threads: int | None, *, taken: int = 0) -> SegmentPoints:
-        """Return the segment's points for a search with this number of threads.
+        """Return the points of the segment for a search with this number of threads.
 
         `taken` is the number of bytes that other segments use and the search cannot.
         """
@@ -155,7 +155,10 @@ class Segment:
         return call.problem(self.points, queries, k)
 
     def _some_devices(self) -> Place:
-        """Return the devices that hold the points: the devices that a search of as many queries as points would use."""
+        """Return the devices that hold the points.
+
+        These are the devices that a search would use if it had as many queries as there are points.
+        """
         place, metric = self.call.place, self.call.metric.name
         problem = dataclasses.replace(self._problem(self.points[:1], min(tuning.USUAL_K, self.n)), m=self.n)
         plan = search_method(by_force(metric), place.device).plan(problem)
@@ -170,17 +173,17 @@ class Segment:
         return by_plan(method, method.plan(problem, **self._overrides))
 
     def _kind(self, method: SearchMethod, problem: Problem, searched: int = 0) -> tuple[str, str]:
-        """Return the key of prepared data for a search: the method, and the kind of search if tonari plans it."""
+        """Return the key of cached data of a search: the method, and the kind of data unless the plan has overrides."""
         return method.name, "" if self._overrides else method.kind(problem, searched)
 
     def _first_choice(self, progress: ProgressLike, memory: int | None) -> Decision:
-        """Choose the method and the plan to prepare the points with, before the first search."""
+        """Choose, before the first search, the method and the plan that prepare the points."""
         if self.call.method != "auto":
             return self._chosen(self.call.method, 1, memory)
         points, one = self.points, self.points[:1]
         threads = self.call.place.threads_to_prepare(self.call.threads, self.n)
         problem = self._problem(one, min(tuning.USUAL_K, self.n), threads, memory)
-        decision = kept_decision(problem, self.call.method, "index")  # planning takes longer than packing few points
+        decision = kept_decision(problem, self.call.method, "index")  # planning takes longer than packing a few points
         if decision is None:
             decision = choose(problem, points, one, as_if=points, once=False, progress=progress)
             keep_decision(decision, problem, self.call.method, "index")
@@ -196,7 +199,7 @@ class Segment:
         *,
         around: bool = False,
     ) -> Decision:
-        """Decide how to search checked rows, or reuse the decision of an equal search: planning may outlast the search.
+        """Decide how to search checked rows, or reuse the decision of an equal search; planning may take longer.
 
         Decisions on the CPU are cached if they do not depend on the number of free processors. `around` says that the
         caller has added the number of removed points to k, and drops these points from the answer. If the method does
@@ -222,7 +225,7 @@ class Segment:
     def _decide(self, problem: Problem, progress: ProgressLike, around: bool) -> Decision:
         """Plan a search, and prepare the points for it if this is the first search of its kind."""
         method = self.first.method
-        # A tree may not support this k. On the CPU, where plans are cached, a tree supports every k.
+        # A tree may not support this k, on CUDA only: on the CPU, where plans are cached, a tree supports every k.
         if (self.call.method == "auto" or around) and method.refuses(problem) is not None:
             method = search_method("exact", self.call.place.device)
         searched, self._searched = self._searched, self._searched + problem.m
@@ -266,7 +269,7 @@ class SegmentPoints(Points):
             call = dataclasses.replace(call, memory=segment.budget(taken), threads=threads or call.threads)
         elif threads is not None and threads != call.threads:
             call = segment.call_with(threads)
-        # without super().__init__, since this runs in each call, which may take only 10 µs
+        # not by super().__init__, because this runs in every call, and a call may take only 10 µs
         self.rows, self.call, self._segment = segment.points, call, segment
 
     @property
@@ -298,4 +301,4 @@ class SegmentPoints(Points):
         return DecidedPoints(self.rows, self.call, self.decided(queries, 1, progress))
 
     def ready(self, queries: Any, limits: Any) -> Points:
-        return self  # nothing to prepare: each block gets its own plan
+        return self  # nothing to prepare, because each block gets a plan of its own

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,9 +26,12 @@ from tonari.filters.shared import SharedMask
 from tonari.methods.call import Call
 from tonari.methods.repeated import Kept, Key
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 T = TypeVar("T")
 
-_ENTRY = 12  # bytes of an entry of a neighbour list: a float64 distance and an int32 id
+_ENTRY = 12  # bytes of an entry in a neighbour list: a float64 distance and an int32 id
 
 
 class Kind(NamedTuple):
@@ -47,26 +50,68 @@ class Kind(NamedTuple):
 
     @classmethod
     def like(cls, points: Any, chosen: tuple[str, int]) -> Kind:
-        """Return the kind of an Index with points like `points`, an array that may have no rows."""
+        """Return the kind of an Index whose points are like `points`, an array that may have no rows."""
         shape = 1, points.shape[1]
         return cls(np.zeros(shape, points.dtype) if isinstance(points, np.ndarray) else points.new_zeros(shape), chosen)
 
 
-class State:
-    """All parts of an Index, and the id that the next point gets.
+class Parts:
+    """The parts of an Index of dense or sparse rows, and the id that the next point gets; updates make new ones."""
+
+    def __init__(self, parts: Sequence[Part], next_id: int) -> None:
+        self.parts, self.next_id = tuple(parts), next_id
+        self.n: int = sum(part.n for part in self.parts)
+        self.kept: dict[Key, Kept] = {}  # functions that answer repeated searches of this state
+
+    def with_parts(self, parts: Sequence[Part], next_id: int) -> Self:
+        """Return a state of the same kind with other parts."""
+        raise NotImplementedError
+
+    @cached_property
+    def ids(self) -> Ids:
+        """The ids of the points, ascending, in an array that cannot be written to."""
+        ids = np.concatenate([np.empty(0, np.int64), *(part.ids_left for part in self.parts)])
+        ids.setflags(write=False)
+        return ids
+
+    def with_rows(self, points: Any, make: Make) -> Self:
+        """Return a state with further points: checked rows, which must not be changed afterwards."""
+        ids = np.arange(self.next_id, self.next_id + len(points))
+        return self.with_parts(balanced([*self.parts, (points, ids)], make), self.next_id + len(points))
+
+    def without_ids(self, ids: Ids, make: Make) -> Self:
+        """Return a state without the points `ids`; raise ValueError for an id that is absent."""
+        rows = [part.rows_of(ids) for part in self.parts]
+        _refuse_absent(ids, rows, self.next_id)
+        if not len(ids):
+            return self
+        kept = [part.without(here[here >= 0]) for part, here in zip(self.parts, rows, strict=True)]
+        return self.with_parts(balanced([part for part in kept if part.n], make), self.next_id)
+
+    def compacted(self, make: Make) -> Self:
+        """Return a state with all points packed as one segment; this state if it is one already."""
+        if not self.parts or (len(self.parts) == 1 and not len(self.parts[0].gone)):
+            return self
+        return self.with_parts([packed_together(self.parts, make, 0)], self.next_id)
+
+
+class State(Parts):
+    """The parts of an Index of dense rows.
 
     `only` is the segment of an Index that has a single segment and whose ids are row numbers, so that results need no
     conversion; else None. `kind` is required if there are no parts.
     """
 
     def __init__(self, parts: Sequence[Part], next_id: int, kind: Kind | None = None) -> None:
-        self.parts, self.next_id = tuple(parts), next_id
-        self.n = sum(part.n for part in self.parts)
-        self.only = self.parts[0].segment if len(self.parts) == 1 and self.parts[0].are_rows else None
+        super().__init__(parts, next_id)
+        self.only: Segment | None = self.parts[0].segment if len(self.parts) == 1 and self.parts[0].are_rows else None
         self._kind = kind
-        self.kept: dict[Key, Kept] = {}  # functions that answer repeated searches of this state
         # Copies of some rows of points that are in arrays of the caller, to detect later changes.
         self.unchanged = tuple(part.segment.unchanged for part in self.parts if part.segment.unchanged is not None)
+
+    def with_parts(self, parts: Sequence[Part], next_id: int) -> State:
+        """Return a state of the same kind with other parts."""
+        return State(parts, next_id, None if parts else Kind.like(self.sample, self.chosen))
 
     def check_unchanged(self) -> None:
         """Raise RuntimeError if points in an array of the caller have changed; see :class:`inputs.Unchanged`."""
@@ -76,7 +121,8 @@ class State:
     @property
     def largest(self) -> Segment:
         """The segment with most points."""
-        return max((part.segment for part in self.parts), key=lambda segment: segment.n)
+        largest: Segment = max((part.segment for part in self.parts), key=lambda segment: segment.n)
+        return largest
 
     @property
     def chosen(self) -> tuple[str, int]:
@@ -85,45 +131,16 @@ class State:
 
     @property
     def sample(self) -> Any:
-        """Some points, or a row of zeros, whose array library, device and dtype are those of all points."""
+        """Some points or, if none is left, a row of zeros: they show the library, device and dtype of the points."""
         return self.parts[0].segment.given if self._kind is None else self._kind.sample
-
-    @cached_property
-    def ids(self) -> Ids:
-        """The ids of all points, ascending."""
-        ids = np.concatenate([np.empty(0, np.int64), *(part.ids_left for part in self.parts)])
-        ids.setflags(write=False)
-        return ids
 
     @cached_property
     def points(self) -> Any:
         """All original points in ascending order of id."""
         return joined([part.points_left for part in self.parts]) if self.parts else self.sample[:0]
 
-    def with_rows(self, points: Any, make: Make) -> State:
-        """Return a state with further points: checked rows, which must not be changed afterwards."""
-        ids = np.arange(self.next_id, self.next_id + len(points))
-        return State(balanced([*self.parts, (points, ids)], make), self.next_id + len(points))
-
-    def without_ids(self, ids: Ids, make: Make) -> State:
-        """Return a state without the points `ids`; raise ValueError for an id that is absent."""
-        rows = [part.rows_of(ids) for part in self.parts]
-        refuse_absent(ids, rows, self.next_id)
-        if not len(ids):
-            return self
-        kept = [part.without(here[here >= 0]) for part, here in zip(self.parts, rows, strict=True)]
-        if len(ids) == self.n:
-            return State([], self.next_id, Kind.like(self.sample, self.chosen))
-        return State(balanced([part for part in kept if part.n], make), self.next_id)
-
-    def compacted(self, make: Make) -> State:
-        """Return a state with all points packed as one segment; this state if it is one already."""
-        if not self.parts or (len(self.parts) == 1 and not len(self.parts[0].gone)):
-            return self
-        return State([packed_together(self.parts, make, 0)], self.next_id)
-
     def copied(self) -> State:
-        """Return a copy that shares the points and the packed data, but not data that is prepared later."""
+        """Return a copy that shares the points and the packed data; data that is prepared later is not shared."""
         return State([part.copied() for part in self.parts], self.next_id, self._kind)
 
     def nearest(self, rows: Any, k: int, rules: Rules | None, call: Call) -> Neighbors:
@@ -185,7 +202,7 @@ class State:
         return sum(counts[1:], start=counts[0]) if counts else np.zeros(len(limits), np.int64)
 
     def each(self, ask: Callable[[Part, int, ProgressLike], T], progress: ProgressLike, entries: int = 0) -> list[T]:
-        """Call `ask` for one part after another, and return the answers.
+        """Call `ask` for each part, one after another, and return its answers.
 
         `ask` receives the part, the bytes that other parts and earlier answers use, and the `progress` of its search,
         which is False for all parts but the largest. If the remaining memory is too small for a part, the other parts
@@ -217,7 +234,7 @@ class State:
             ) from error
 
 
-def refuse_absent(ids: Ids, rows: Sequence[Ids], next_id: int) -> None:
+def _refuse_absent(ids: Ids, rows: Sequence[Ids], next_id: int) -> None:
     """Raise ValueError for ids that occur twice or are absent.
 
     `rows` has an array for each part of the Index: the row number of each id, or -1 if the part lacks the point.
@@ -231,7 +248,7 @@ def refuse_absent(ids: Ids, rows: Sequence[Ids], next_id: int) -> None:
 
 
 def _rules_of(part: Part, rules: Rules) -> Rules:
-    """Return filters that refer to the rows of a part, and exclude its removed points."""
+    """Return filters for the row numbers of a part, which also exclude its removed points."""
     if len(part.gone):
         shared = np.ones(rules.n, bool) if rules.shared is None else rules.shared.host.copy()
         shared[part.ids[part.gone]] = False

@@ -25,7 +25,7 @@ from tonari.exact import tuning
 from tonari.exact.cpu.rows.clusters import Clusters
 from tonari.exact.memory import CLUSTER_COLUMNS, SAMPLE_ROWS
 from tonari.exact.plan import ExactPlan
-from tonari.exact.planning.columns import LOOKED, LOOKED_FIRST, contracted_widths
+from tonari.exact.planning.blocks import LOOKED, LOOKED_FIRST, contracted_widths
 from tonari.exact.precisions import usual_precisions
 
 Floats = npt.NDArray[np.float64]

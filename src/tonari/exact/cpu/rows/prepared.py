@@ -15,6 +15,7 @@ from tonari.core._native import PackedPoints
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.process.workers import Workers
 from tonari.exact import tuning
+from tonari.exact.cpu.rows.boxes import Boxes
 from tonari.exact.cpu.rows.clusters import Clusters
 from tonari.exact.cpu.rows.contraction import Arrangement, arrange_points
 from tonari.exact.plan import ExactPlan
@@ -63,6 +64,7 @@ class PreparedPoints:
         The order in which points are packed. Default: their own order.
     """
 
+    boxes: Boxes | None = None  # of points that are in memory only as codes (codes.py)
     form: _native.Form
     form_dim: int
     look: _native.Form | None
@@ -130,6 +132,8 @@ class PreparedPoints:
     @property
     def order(self) -> npt.NDArray[np.int64] | None:
         """The row number of the point at each packed position; None if points are packed in their own order."""
+        if self.boxes is not None:
+            return self.boxes.order
         return self.kept if self.clusters is None else self.clusters.order
 
     @property
@@ -222,6 +226,7 @@ class PreparedPoints:
         """Bytes of one packed copy of all points, of their order, and of the coordinates by which they were ordered."""
         made = self.__dict__.get("clusters")
         clusters = 0 if made is None else made.order.nbytes + made.sketch.nbytes
+        clusters += 0 if self.boxes is None else self.boxes.nbytes
         return clusters + sum(part.nbytes for part in self._held[1])
 
 

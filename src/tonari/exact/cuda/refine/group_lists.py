@@ -4,12 +4,114 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypeAlias
 
-from tonari.exact.cuda.refine.candidate_groups import choose_groups
+from tonari.cuda.launch import launch
+from tonari.exact.cuda import tuning
 from tonari.exact.cuda.refine.limit_members import Near, near_listed, near_minima, near_noted
-from tonari.exact.cuda.refine.mirror_notes import lowest_noted
 from tonari.exact.cuda.rows.groups import LEAST_GROUP
 from tonari.exact.cuda.rows.tiles import Lists
 from tonari.select.cuda.dispatch import k_smallest
+from tonari.select.cuda.survivors import power_of_two, warps_for
+
+
+def choose_groups(lists: Lists, thresholds: Any, width: int, room: int) -> tuple[Any, Any]:
+    """Choose, for each row, the `width` listed groups with the smallest minima, and return their marked parts.
+
+    A group is a few points that share one lower bound, their minimum; a part is LEAST_GROUP of them, and is marked if
+    it may contain a candidate.
+
+    Parameters
+    ----------
+    thresholds : float32 (rows,)
+        The thresholds of the lists.
+    width : int
+        The number of listed groups that are chosen.
+    room : int
+        The largest number of parts per row. If there are more, the parts of groups with the smallest minima are
+        returned.
+
+    Returns
+    -------
+    int32 (rows, room), float32 (rows,)
+        The chosen parts, padded with -1 (as group numbers of groups of LEAST_GROUP points); and a lower bound on the
+        scores of all other points, -inf if a segment of the list was too short.
+    """
+    import torch
+
+    from tonari.exact.cuda.kernels.refine.candidate_groups import chosen_kernel
+
+    rows, capacity = lists.values.shape
+    segments = lists.counts.shape[1]
+    width = min(width, capacity - 1)
+    lowest = k_smallest(lists.values, width + 1)
+    groups = torch.empty((rows, room), dtype=torch.int32, device=thresholds.device)
+    following = torch.empty(rows, dtype=torch.float32, device=thresholds.device)
+    launch(
+        chosen_kernel,
+        rows,
+        {
+            "values_ptr": lowest.values,
+            "indices_ptr": lowest.indices,
+            "entries_ptr": lists.entries,
+            "counts_ptr": lists.counts,
+            "thresholds_ptr": thresholds,
+            "groups_ptr": groups,
+            "following_ptr": following,
+            "width": width,
+            "capacity": capacity,
+            "segments": segments,
+            "segment_room": lists.room,
+            "room": room,
+        },
+        constants={
+            "WIDTH": power_of_two(width),
+            "SEGMENTS": max(tuning.SEGMENTS, power_of_two(segments)),
+            "ROOM": power_of_two(room),
+        },
+        warps=warps_for(power_of_two(width), False),
+    )
+    return groups, following
+
+
+def lowest_noted(values: Any, points: Any, counts: Any, thresholds: Any, width: int) -> tuple[Any, Any]:
+    """Return each row's `width` listed points with the lowest values, and a lower bound on values of all other points.
+
+    Parameters
+    ----------
+    values, points, counts, thresholds : as in :class:`tonari.exact.cuda.refine.group_lists.Noted`
+
+    Returns
+    -------
+    int32 (rows, width), float32 (rows,)
+        Missing points are -1. The lower bound is -inf if the list had too few slots.
+    """
+    import torch
+
+    from tonari.exact.cuda.kernels.refine.mirror_notes import lowest_noted_kernel
+
+    rows, room = values.shape
+    width = min(width, room - 1)
+    lowest = k_smallest(values, width + 1)
+    chosen = torch.empty((rows, width), dtype=torch.int32, device=values.device)
+    following = torch.empty(rows, dtype=torch.float32, device=values.device)
+    launch(
+        lowest_noted_kernel,
+        rows,
+        {
+            "lowest_ptr": lowest.values,
+            "slots_ptr": lowest.indices,
+            "rows_ptr": points,
+            "counts_ptr": counts,
+            "thresholds_ptr": thresholds,
+            "chosen_ptr": chosen,
+            "following_ptr": following,
+            "width": width,
+            "room": room,
+        },
+        constants={"WIDTH": power_of_two(width)},
+        warps=warps_for(power_of_two(width), False),
+    )
+    return chosen, following
+
 
 Part: TypeAlias = "AllMinima | Lowest | Listed | Noted"
 Screened: TypeAlias = "AllMinima | Lowest | Listed | Mirrored"

@@ -1,4 +1,4 @@
-"""openTSNE's ``knn_index`` of a graph, which finds the neighbours of new points in ``TSNEEmbedding.transform``."""
+"""The ``knn_index`` with which openTSNE finds the neighbours of new points in ``TSNEEmbedding.transform``."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tonari.graph.exports.embeddings.searcher import Searcher
 
 try:
     from openTSNE.nearest_neighbors import PrecomputedNeighbors
-except ImportError:  # to_opentsne raises this error; the module can be imported without the library
+except ImportError:  # without openTSNE, this module can still be imported; to_opentsne raises the error
     PrecomputedNeighbors = object
 
 
 class OpenTsneIndex(PrecomputedNeighbors):
-    """A ``knn_index`` that has the lists of a graph, and finds exact neighbours of new points by an index."""
+    """A ``knn_index`` that contains a graph's lists, and finds exact neighbours of new points by an index."""
 
     def __init__(self, found: Neighbors, index: Searcher) -> None:
         super().__init__(found.indices, found.distances)

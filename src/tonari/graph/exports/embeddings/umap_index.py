@@ -16,7 +16,7 @@ from tonari.graph.exports.embeddings.searcher import Searcher
 
 try:
     from pynndescent import NNDescent
-except ImportError:  # to_umap raises this error; the module can be imported without the library
+except ImportError:  # without pynndescent, this module can still be imported; to_umap raises the error
     NNDescent = object
 
 

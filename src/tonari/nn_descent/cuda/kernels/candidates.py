@@ -17,7 +17,7 @@ import triton
 import triton.language as tl
 from triton.language.standard import _log2, _sum_combine
 
-_NONE = tl.constexpr(0x7FFFFFFF)  # stands for no id: no id below 2**30 has this hash
+_NONE = tl.constexpr(0x7FFFFFFF)  # key of a missing id: no id below 2**30 has this hash
 _HASH = tl.constexpr(0x9E3779B1)
 _BACK = tl.constexpr(0xE8B2F51)  # the inverse of _HASH modulo 2**32
 _TOP = tl.constexpr(-0x80000000)  # flipping this bit maps unsigned order to signed order
@@ -25,8 +25,11 @@ _TOP = tl.constexpr(-0x80000000)  # flipping this bit maps unsigned order to sig
 
 @triton.jit
 def exchange(cube, BIT: tl.constexpr, BITS: tl.constexpr):
-    """Put every two keys that are 2**BIT positions apart in order; sums of pairs minus a key give its partner."""
-    # tl.sum would do the same, but Triton would translate its code again for every axis.
+    """Exchange every two keys that are 2**BIT positions apart if they are out of order.
+
+    The sum of a pair minus one of its keys is the other key.
+    """
+    # Not tl.sum, which Triton would compile again for every axis.
     partner = tl.reduce(cube, BITS - BIT, _sum_combine, keep_dims=True) - cube
     upper = tl.reshape(tl.arange(0, 2), [1] * (BITS - BIT) + [2] + [1] * BIT) == 1
     return tl.where((cube > partner) != upper, partner, cube)
@@ -34,9 +37,10 @@ def exchange(cube, BIT: tl.constexpr, BITS: tl.constexpr):
 
 @triton.jit
 def merge_runs(cube, size, BITS: tl.constexpr):
-    """Sort bitonic runs of 2**size keys; every second run descends, since its keys are complemented while sorting.
+    """Sort bitonic runs of 2**size keys, every second one in descending order.
 
-    This is a function because Triton translates the body of a loop twice, but a function only once.
+    The keys of those runs are complemented while they are sorted. This is a function because Triton translates the body
+    of a loop twice, but a function only once.
     """
     down = -((tl.reshape(tl.arange(0, 1 << BITS), [1] + [2] * BITS) >> size) & 1)
     cube = cube ^ down
@@ -74,14 +78,14 @@ def candidates_kernel(
     SIZE: tl.constexpr, HUBS: tl.constexpr, ROOM: tl.constexpr, BREADTH: tl.constexpr, WIDTH: tl.constexpr,
     SLOTS: tl.constexpr, ROWS: tl.constexpr, ACROSS: tl.constexpr, NEW: tl.constexpr, ID: tl.constexpr,
 ):  # fmt: skip
-    """Write the ids in the list of each point, followed by the ids of its candidates."""
+    """Write, for each point, the ids in its list, followed by the ids of its candidates."""
     tl.static_assert(ROOM + (HUBS + ROOM) * BREADTH <= SLOTS)
     tl.static_assert((NEW & ID) == 0)
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
     present = row < rows
     point = tl.load(order_ptr + first + row, mask=present, other=0)  # [ROWS, 1]
     slot = tl.arange(0, SLOTS)[None, :]
-    # The hub of each slot. Reverse neighbours are candidates themselves, in the first ROOM slots, and hubs as well.
+    # The hub of each slot. The reverse neighbours, in the first ROOM slots, are candidates themselves and also hubs.
     hub_slot = slot - ROOM
     hub = hub_slot // BREADTH
     listed = (hub_slot >= 0) & (hub < HUBS) & present

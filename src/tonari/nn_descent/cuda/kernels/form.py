@@ -1,6 +1,6 @@
 """Convert rows to the form for the start (cuda/form.py): ranges of columns, then float16 rows, then squared norms.
 
-    range      minimum, maximum and sum of each column, as float64. CHUNKS programs process each step of STEP columns,
+    range      minimum, maximum and sum of each column, as float64. CHUNKS programs process each block of STEP columns,
                and each program reads every CHUNKS-th tile of ROWS rows
     form       (x - centre) * scale or, if the metric is angular, x divided by its norm, after subtracting its mean if
                the metric is centred; norm and mean take one more pass over the row each. A program processes ROWS
@@ -21,7 +21,7 @@ from tonari.metrics.kernels.instructions import sqrt
 
 @triton.jit
 def load_step(points_ptr, row, present, stride, column, d):
-    """Return columns of some rows, [ROWS, STEP] float64, zeros beyond the last row and column."""
+    """Return STEP columns of some rows as float64, [ROWS, STEP], with zeros beyond the last row and column."""
     inside = present[:, None] & (column < d)[None, :]
     return widened(tl.load(points_ptr + row[:, None] * stride + column[None, :], mask=inside, other=0)).to(tl.float64)
 
@@ -94,7 +94,7 @@ def form_kernel(
             x = tl.where((norm > 0)[:, None], (x - mean[:, None]) / tl.where(norm > 0, norm, 1.0)[:, None], 0.0)
         else:
             x = (x - tl.load(centre_ptr + column, mask=column < d, other=0.0)[None, :]) * scale
-        # A row beyond the last is read as zeros, whose difference from the centre may be too large for float16.
+        # A row after the last one is read as zeros; minus the centre and scaled, these could overflow float16.
         x = tl.where(present[:, None] & (column < d)[None, :], x, 0.0).to(tl.float32).to(tl.float16)
         out = rows_ptr + row[:, None] * width + column[None, :]
         tl.store(out, x, mask=present[:, None] & (column < width)[None, :])

@@ -1,4 +1,4 @@
-"""End a round: write the new list of each point, its first k neighbours as results, and their changes.
+"""The last step of a round: write each point's new list and first k neighbours, and count the changes.
 
 An id that was not in the old list becomes NEW. An id of the old list stays NEW only if it was NEW and not among the
 first HUBS, because it has not been a hub yet. A program processes ROWS points.

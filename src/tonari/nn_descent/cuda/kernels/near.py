@@ -43,7 +43,7 @@ def near_kernel(
     tiles = (1 << tile_bits) - 1
     least = tl.full([QUERIES, CENTRES], _LAST, tl.int32)
     second = least
-    if STEP >= D:  # the rows stay in registers
+    if STEP >= D:  # all columns fit into one step: the rows stay in registers
         inside = (step < D)[None, :]
         q = tl.load(query_ptrs, mask=present[:, None] & inside, other=0.0)  # [QUERIES, STEP]
     for tile in tl.range(0, tl.cdiv(centres, CENTRES)):

@@ -1,4 +1,4 @@
-"""Make reverse lists from pairs (listed, listing) in the order of the listed points: a row for each listed point.
+"""Make reverse lists, one for each listed point, from pairs (listed, listing) in the order of the listed points.
 
 A program processes BLOCK pairs, and drops pairs whose row is full. The position of a pair in its row is the number of
 earlier pairs with the same listed point, including the pairs of earlier calls. All positions are distinct, so no locks
@@ -22,7 +22,10 @@ def reverse_kernel(
     # constants
     BLOCK: tl.constexpr, NEW: tl.constexpr,
 ):  # fmt: skip
-    """Write the points that list each point, with the NEW bits of their entries; `numbers` encode (column, row)."""
+    """Write, for each point, the points that list it, with the NEW bits of their entries.
+
+    Each of the `numbers` encodes the (column, row) of an entry.
+    """
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     listed = tl.load(listed_ptr + at, mask=at < pairs, other=n)  # [BLOCK]
     present = listed < n

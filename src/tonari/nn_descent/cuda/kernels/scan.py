@@ -21,7 +21,7 @@ _LAST = tl.constexpr(0x7FFFFFFF)
 
 @triton.jit
 def member_range(bounds_ptr, cluster, at, limit):
-    """Return the positions [begin, end) of the members to compare: all, or `limit` members around `at`."""
+    """Return the positions [begin, end) of a cluster's members to compare: all, or `limit` members around `at`."""
     begin = tl.load(bounds_ptr + cluster)
     end = tl.load(bounds_ptr + cluster + 1)
     begin = tl.maximum(begin, tl.minimum(at - limit // 2, end - limit))
@@ -57,7 +57,8 @@ def scan_kernel(
         query_ptrs = rows_ptr + query[:, None] * D + step[None, :]
         if STEP >= D:  # short rows: the points stay in registers, and loads of members overlap with products
             q = tl.load(query_ptrs, mask=(step < D)[None, :], other=0.0)  # [QUERIES, STEP]
-        # Only a part of a very large cluster is compared: around these points, if they are its members.
+        # Only `limit` members of a very large cluster are compared: those around these points, if they are members
+        # themselves.
         low, high = member_range(bounds_ptr, cluster, tl.min(tl.where(present, place, 1 << 30)), limit)
         least = tl.full([QUERIES, MEMBERS], _LAST, tl.int32)
         second = tl.full([QUERIES, MEMBERS], _LAST, tl.int32)

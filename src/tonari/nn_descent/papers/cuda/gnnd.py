@@ -16,14 +16,21 @@ from typing import Any, NamedTuple
 
 import torch
 
+from tonari.core.results.neighbors import Neighbors
+from tonari.cuda.devices import on
 from tonari.cuda.launch import launch
+from tonari.exact.cuda.refine.groups import refine_groups
+from tonari.nn_descent.backend import Known, Round
+from tonari.nn_descent.cuda.backend import CudaBackend
 from tonari.nn_descent.cuda.form import STEP, Form
 from tonari.nn_descent.entries import ID, MISSING, NEW
+from tonari.nn_descent.memory import list_bytes
 from tonari.nn_descent.updates import SEGMENT
+from tonari.select.cuda.ordering.merge import empty_lists
 
 _PAIRS = 1024  # pairs (sampled point, row) per program of append_kernel
 _WARPS = 4
-_REGISTERS = 128  # registers per thread of cross_kernel; four programs then fit on a multiprocessor
+_REGISTERS = 128  # registers per thread of cross_kernel, such that four programs fit on a multiprocessor
 
 
 class Lists(NamedTuple):
@@ -41,12 +48,15 @@ class Lists(NamedTuple):
     distances: Any
 
     def arguments(self) -> dict[str, Any]:
-        """Return the tensors as keyword arguments of kernels."""
+        """Return the tensors under the names of the kernels' arguments."""
         return {"entries_ptr": self.entries, "distances_ptr": self.distances}
 
 
 def lists_of(form: Form, entries: Any, size: int, segment: int) -> Lists:
-    """Compute the distances of entries, int32 (n, columns), -1 where missing, and return lists of `size` entries."""
+    """Compute the distances of entries, and return lists of `size` entries per point.
+
+    `entries` is int32 of shape (n, columns), with -1 for missing entries.
+    """
     from tonari.nn_descent.papers.cuda.kernels.lists import lists_kernel
 
     (n, columns), device = entries.shape, entries.device
@@ -66,7 +76,7 @@ def lists_of(form: Form, entries: Any, size: int, segment: int) -> Lists:
 
 
 class Spinlocks:
-    """The paper's update of lists: a warp inserts proposals while it holds the spinlock of a segment.
+    """The paper's update of lists: a warp holds the spinlock of a segment while it inserts a proposal.
 
     Parameters
     ----------
@@ -80,9 +90,9 @@ class Spinlocks:
         self._locks = torch.zeros((n, list_size // self.segment), dtype=torch.int32, device=device)
 
     def reverse(self, samples: Any, room: int) -> Any:
-        """Return, for each point, up to `room` rows that sample it: int32 (n, room).
+        """Return, for each point, up to `room` rows that have it among their samples: int32 (n, room).
 
-        Rows are listed in the order in which their threads run.
+        Their order depends on the timing of the GPU's threads.
         """
         from tonari.nn_descent.papers.cuda.kernels.append import append_kernel
 
@@ -212,11 +222,77 @@ def arguments_of(form: Form) -> dict[str, Any]:
 
 
 def shape_of(form: Form) -> dict[str, int]:
-    """Return two constants of kernels: the number of columns of the form, and the number loaded at once."""
+    """Return two constants of kernels: the number of columns, and the number of columns loaded in one step."""
     width = form.rows.shape[1]
     return {"D": width, "STEP": 2 * STEP if width % (2 * STEP) == 0 else STEP}
 
 
 def rows_of_a_program(device: Any) -> int:
-    """Return the number of rows per program: 1 on a GPU, where a row fills the registers, more in the interpreter."""
+    """Return the rows per program: 1 on a GPU, where one row fills the registers; more in Triton's interpreter."""
     return 1 if device.type == "cuda" else 16
+
+
+class GnndBackend(CudaBackend):
+    """:class:`tonari.nn_descent.backend.Backend` for points on a device, with the rounds of wang2021.
+
+    In a random start, each point has as many neighbours as a round samples (algorithm 1, line 2).
+    """
+
+    _form: Form | None = None
+
+    def start(self, kind: str, known: Known | None = None) -> Any:
+        return self._random(self.plan.samples) if kind == "random" else super().start(kind, known)
+
+    def round(self, entries: Any, boundary: int | None = None, *, light: bool = False, last: bool = False) -> Round:
+        plan = self.plan
+        self._held = list_bytes(plan)
+        with on(self.points.device):
+            form = self._formed()
+            update = Spinlocks(plan.n, plan.list_size, self.points.device)
+            if isinstance(entries, Lists):
+                lists, before = entries, entries.entries.clone()
+            else:
+                lists, before = lists_of(form, entries, plan.list_size, update.segment), entries
+            descend(form, lists, update, plan.samples, plan.block, boundary)
+            return self._closed(lists, before)
+
+    def exact(self, rows: Any, k: int) -> Neighbors:
+        self._form = None  # frees the form's memory for the search; a later round computes the form again
+        return super().exact(rows, k)
+
+    def _formed(self) -> Form:
+        """Return the points in the form that the start and the rounds compare."""
+        if self._form is None:
+            self._form = super()._formed()
+        return self._form
+
+    def _closed(self, lists: Lists, before: Any) -> Round:
+        """End a round: compute exact distances, keep the k nearest points of each list, and count new neighbours."""
+        plan, device = self.plan, self.points.device
+        double = self.points.dtype == torch.float64
+        found = empty_lists(plan.n, plan.k, plan.n, double=double, device=device)
+        changed = torch.zeros((), dtype=torch.int64, device=device)
+        phi = torch.zeros((), dtype=torch.float64, device=device)
+        for begin in range(0, plan.n, plan.block):
+            here = slice(begin, begin + plan.block)
+            met = _ids(lists.entries[here])
+            rows = self.points[here]
+            distances, indices = refine_groups(
+                rows, self.points, met, plan.k, metric=plan.metric, group=1, double=double
+            )
+            found.distances[here], found.indices[here] = distances, indices
+            changed += ((indices >= 0) & ~_contained(indices, _ids(before[here]))).sum()
+            phi += torch.where(indices >= 0, distances, 0).sum(dtype=torch.float64)
+        return Round(lists, found, int(changed), float(phi))
+
+
+def _ids(entries: Any) -> Any:
+    """Return the ids of entries; -1 for missing entries."""
+    return torch.where(entries < 0, MISSING, entries & ID)
+
+
+def _contained(ids: Any, others: Any) -> Any:
+    """Return a mask of the ids that also occur in the same row of `others`."""
+    listed = others.sort(1).values
+    at = torch.searchsorted(listed, ids.contiguous()).clamp_(max=listed.shape[1] - 1)
+    return listed.gather(1, at) == ids

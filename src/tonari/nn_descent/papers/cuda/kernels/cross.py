@@ -27,7 +27,7 @@ def match(rows_ptr, new, old, D: tl.constexpr, STEP: tl.constexpr, TILE: tl.cons
     old_rows = rows_ptr + old.to(tl.int64)[:, None] * D + steps
     new_new = tl.zeros([TILE, TILE], tl.float32)
     new_old = tl.zeros([TILE, TILE], tl.float32)
-    # Without a NEW sample, the loop is empty.
+    # without NEW samples, the loop is empty
     width = tl.where(tl.max(new, axis=0) >= 0, D, 0)
     for column in tl.range(0, width, STEP):
         x = tl.load(new_rows + column, mask=(new >= 0)[:, None], other=0.0)
@@ -41,7 +41,7 @@ def match(rows_ptr, new, old, D: tl.constexpr, STEP: tl.constexpr, TILE: tl.cons
 def measure(products, ids, other_ids, terms, other_terms, boundary, ACROSS: tl.constexpr):
     """Return distances: infinity from a point to itself and, if ACROSS, between points on one side of `boundary`."""
     distance = tl.maximum(terms[:, None] + other_terms[None, :] - 2.0 * products, 0.0)
-    # The samples of one kind are distinct, but a point may be a sample of both kinds.
+    # Samples of one kind are distinct, but a point can be both a NEW and an OLD sample.
     left_out = ids[:, None] == other_ids[None, :]
     if ACROSS:
         left_out = left_out | ((ids < boundary)[:, None] == (other_ids < boundary)[None, :])
@@ -52,7 +52,7 @@ def measure(products, ids, other_ids, terms, other_terms, boundary, ACROSS: tl.c
 def propose(
     keys_ptr, ids_ptr, distances_ptr, target, distance, id, SIZE: tl.constexpr, SEGMENT: tl.constexpr,
 ):  # fmt: skip
-    """Write the keys and ids of proposals; a key is -1 if a full segment of the target has only nearer entries."""
+    """Write proposals as keys and ids; a key is -1 if the segment for the proposal is full of nearer entries."""
     found = (target >= 0) & (distance < _INFINITE)
     last = target.to(tl.int64) * SIZE + id % (SIZE // SEGMENT) * SEGMENT + (SEGMENT - 1)
     found = found & (distance <= tl.load(distances_ptr + last, mask=found, other=0.0))
@@ -73,7 +73,10 @@ def cross_kernel(
     D: tl.constexpr, STEP: tl.constexpr, TILE: tl.constexpr, SIZE: tl.constexpr, SEGMENT: tl.constexpr,
     ACROSS: tl.constexpr, SYMMETRIC: tl.constexpr,
 ):  # fmt: skip
-    """Write the proposals of one row, from row `first` on. Unless SYMMETRIC, distances depend on the target."""
+    """Write the proposals of one row. `first` is the row of program 0.
+
+    Unless SYMMETRIC, distances depend on the target.
+    """
     slots = tl.arange(0, TILE)
     row = (first + tl.program_id(0).to(tl.int64)) * TILE
     new = tl.load(new_ptr + row + slots)

@@ -26,7 +26,7 @@ from tonari.nn_descent.papers.cuda.kernels.lists import precedes
 
 @triton.jit
 def lock(lock_ptr):
-    """Wait until the lock is free, and take it; later reads see the guarded data."""
+    """Wait until the lock is free, and take it; later reads then see the latest data that it guards."""
     while tl.atomic_cas(lock_ptr, 0, 1, sem="acquire", scope="gpu") != 0:
         pass
     tl.debug_barrier()
@@ -45,7 +45,7 @@ def insert_kernel(
     keys_ptr, ids_ptr,
     # outputs
     entries_ptr, distances_ptr,
-    # int32 [n][SIZE // SEGMENT], 1 where a program holds the segment
+    # locks, int32 [n][SIZE // SEGMENT]: 1 while a program holds the segment
     locks_ptr,
     # constants
     BATCH: tl.constexpr, SIZE: tl.constexpr, SEGMENT: tl.constexpr, NEW: tl.constexpr, ID: tl.constexpr,
@@ -72,7 +72,7 @@ def insert_kernel(
                 value_before = tl.load(distances - 1, mask=columns > 0, other=0.0, cache_modifier=".cg")
                 rank = tl.sum(precedes(value, listed, distance, id).to(tl.int32), axis=0)
                 rank = tl.where(tl.sum((listed == id).to(tl.int32), axis=0) == 0, rank, SEGMENT)
-                tl.debug_barrier()  # all lanes must have read: a lane overwrites its neighbour's entry
+                tl.debug_barrier()  # wait until all lanes have read, because a lane overwrites its neighbour's entry
                 tl.store(entries, tl.where(columns > rank, entry_before, id | NEW), mask=columns >= rank)
                 tl.store(distances, tl.where(columns > rank, value_before, distance), mask=columns >= rank)
                 unlock(locks_ptr + segment)

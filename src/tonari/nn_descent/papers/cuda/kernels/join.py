@@ -1,4 +1,4 @@
-"""Samples of one kind (wang2021, section 4.1): a row's own samples, then rows that sample it, up to 2 SAMPLES distinct.
+"""Join samples of one kind (wang2021, section 4.1): up to 2 SAMPLES distinct ids, own samples before reverse ones.
 
 The paper sorts each list in a warp and removes repeated ids; here all pairs are compared, [ROWS, 2 SAMPLES, 2 SAMPLES],
 and a repeated id leaves a gap of -1. A program takes ROWS rows.

@@ -19,7 +19,7 @@ _INFINITE = tl.constexpr(float("inf"))
 
 @triton.jit
 def precedes(distance, id, other_distance, other_id):
-    """Return whether one entry precedes the other in a list, with broadcasting."""
+    """Return whether one entry comes before another in a list; arguments are broadcast."""
     return (distance < other_distance) | ((distance == other_distance) & (id < other_id))
 
 
