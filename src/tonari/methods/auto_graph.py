@@ -81,7 +81,7 @@ def is_clearly_faster(problem: Problem, descent: Plan, exact: Decision) -> bool:
 
 
 def _slowdown(problem: Problem, points: Any, descent: DescentPlan) -> float:
-    """Estimate from exact neighbours of a sample how many times longer NN-Descent takes than its plan expects.
+    """Estimate, from exact neighbours of a sample, the ratio of NN-Descent's time on these points to its plan's.
 
     It takes longer if the data are hard, or if they do not contract although the plan expects this.
     """

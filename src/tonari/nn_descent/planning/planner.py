@@ -198,7 +198,7 @@ def expects_contraction(plan: DescentPlan) -> bool:
 
 
 def slowdown_uncontracted(plan: DescentPlan) -> float:
-    """Return how many times longer a run is expected to take if the points do not contract, contrary to its plan."""
+    """Return the ratio of the expected times of a run for points that do not contract, and of its plan."""
     return descent_seconds(plan) / _seconds(plan)
 
 
