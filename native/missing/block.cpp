@@ -100,7 +100,7 @@ void MissingBlock::keep(std::size_t at, std::int64_t point) {
   if (request_.narrow) value = static_cast<float>(value);
   const bool nearest = request_.k > 0;
   const auto k = static_cast<std::size_t>(request_.k);
-  // Points come in ascending order, so a full list is entered only by values below its largest.
+  // Points are scanned in ascending order, so a full list is entered only by values below its largest.
   const bool full = nearest && query.pairs.size() == k;
   if (full ? !(value < query.limit) : !(value <= query.limit)) return;
   if (request_.counted || !full) ++query.found;

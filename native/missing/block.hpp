@@ -42,7 +42,7 @@ class MissingBlock {
  public:
   MissingBlock(Isa isa, const MissingPoints& points, const RowsView& queries, const MissingRequest& request);
 
-  // Compares with groups [begin, end) of the points. Calls come in ascending order.
+  // Compares with groups [begin, end) of the points, in ascending order of all calls.
   void scan(std::int64_t begin, std::int64_t end);
 
   std::int64_t count() const { return static_cast<std::int64_t>(queries_.size()); }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 GROUP = 64  # points in a group: kMissingGroup of native/missing/points.hpp
-_LANES, _WORD = 16, 64  # numbers by which rows are padded; columns of a word of bits
+_LANES, _WORD = 16, 64  # rows are padded to a multiple of this; columns of a word of bits
 _QUERY = 192  # bytes for a query in a task, without its arrays
 
 
