@@ -180,9 +180,7 @@ def check_counts(
     *,
     filtered: bool = False,
 ) -> None:
-    """Raise ValueError if counts depend on values that have overflowed or underflowed.
-
-    This is possible only for limits at an end of the range of values.
+    """Raise ValueError if counts, for limits at an end of the range, depend on values beyond it.
 
     Parameters
     ----------
@@ -240,11 +238,6 @@ def check_far(
         have overflowed.
     names : sequence of int, optional
         As for :func:`check_range`.
-
-    Raises
-    ------
-    ValueError
-        As :func:`check_range`.
     """
     if are_inside(limits, points, record):
         return
@@ -277,10 +270,7 @@ def _distinct(limits: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _rows_with(chosen: npt.NDArray[np.bool_], limits: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Return the row numbers of the queries that a mask selects.
-
-    The mask is for the limits that :func:`_distinct` returned.
-    """
+    """Return the row numbers of the queries that a mask of the limits of :func:`_distinct` selects."""
     if len(chosen) == len(limits):
         return np.flatnonzero(chosen)
     return np.arange(len(limits) * int(chosen[0]))
@@ -307,10 +297,7 @@ def _are_tiny(queries: Any, points: Any, record: Metric, tiny: float) -> npt.NDA
 
 
 def _in_blocks(rows: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> Iterator[npt.NDArray[np.int64]]:
-    """Cut row numbers into blocks with a limited total number of neighbours.
-
-    A row whose own number of neighbours exceeds the limit is a block of its own.
-    """
+    """Cut row numbers into blocks with a limited number of neighbours; a row with more of them is a block."""
     block = np.cumsum(counts[rows]) // tuning.LOOKED_AT_ONCE
     yield from np.split(rows, np.flatnonzero(np.diff(block)) + 1) if len(rows) else ()
 

@@ -198,7 +198,7 @@ def expects_contraction(plan: DescentPlan) -> bool:
 
 
 def slowdown_uncontracted(plan: DescentPlan) -> float:
-    """Return the factor by which a run is expected to take longer if the points do not contract, contrary to its plan."""
+    """Return the factor by which a run is expected to take longer than planned if the points do not contract."""
     return descent_seconds(plan) / _seconds(plan)
 
 

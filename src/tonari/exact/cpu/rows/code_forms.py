@@ -76,7 +76,7 @@ class CodeForm(NamedTuple):
 
 
 def overrides_of(columns: int | None, isa: str | None = None) -> dict[str, Any]:
-    """Return the plan's fields for codes of `columns` columns (None: all columns), all of which stay in memory.
+    """Return the plan's fields for codes of `columns` columns (None: all columns); all codes stay in memory.
 
     `isa` is the instruction set of the kernel; None for the default.
     """
