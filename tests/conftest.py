@@ -29,7 +29,7 @@ from tests.helpers.kernels import planned_search, ways
 from tests.helpers.thinning import mark_beyond_pairs
 from tonari.core.process.caches import empty_caches
 from tonari.core.results.neighbors import Neighbors
-from tonari.methods.rows import value_range
+from tonari.methods.places import value_range
 from tonari.metrics import METRICS
 
 if HAS_TORCH and not HAS_CUDA:

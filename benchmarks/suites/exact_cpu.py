@@ -195,7 +195,7 @@ def search(run: Run, case: Case) -> None:
 
 def compared(case: Case) -> tuple[str, str]:
     """Return the metric and the dtype that the screen gets, after the metric's transformation of the rows."""
-    from tonari.metrics.changes.change import change_of
+    from tonari.metrics.transforms.change import change_of
 
     change = change_of(case.metric)
     return (case.metric, case.dtype) if change is None else (change.base, "float64")

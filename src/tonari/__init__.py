@@ -3,7 +3,7 @@
     points, queries     any array
         │  inputs/      checks of all arguments
         ▼
-    Call, Points        methods/call.py, methods/rows/points.py: the checked arguments, and the rows that are searched
+    Call, Points        methods/call.py, methods/places/points.py: the checked arguments, and the rows that are searched
         │  filters/     the points that each query may find, if the caller restricts them
         ▼
     Decision            methods/: the method that answers; "auto" compares the expected times of all methods

@@ -13,7 +13,7 @@ from tests.helpers.devices import needs_torch
 from tonari.api import tuning as api_tuning
 from tonari.core.errors import Unsupported
 from tonari.metrics import CHANGED, METRICS
-from tonari.metrics.changes.change import Change, change_of
+from tonari.metrics.transforms.change import Change, change_of
 from tonari.spanning import tuning
 from tonari.spanning.reference import reachability, spanning_tree, spanning_tree_of
 

@@ -12,9 +12,9 @@ from tests.helpers.checks import gaussian
 from tests.helpers.filter_checks import assert_equal, excluded_of, nearest_allowed
 from tests.helpers.scopes import scope_of
 from tonari.core.process.progress import Progress
-from tonari.filters.answers.nearest import fill
 from tonari.filters.listed import by_table, group_sizes, groups_of, in_room, lists_bytes, nothing
 from tonari.filters.rules import Rules
+from tonari.filters.searches.nearest import fill
 
 N, M, K = 60, 9, 4
 POINTS, QUERIES = gaussian(N, 3), gaussian(M, 3, 1)

@@ -11,9 +11,9 @@ import pytest
 import tonari
 from tests.helpers.filter_checks import assert_equal, cut
 from tonari.filters import looking, tuning
-from tonari.filters.answers import counting, within
 from tonari.filters.scope import Scope
-from tonari.methods.rows.points import DecidedPoints
+from tonari.filters.searches import counting, within
+from tonari.methods.places.points import DecidedPoints
 
 N, M = 2_000, 200
 RNG = np.random.default_rng(0)

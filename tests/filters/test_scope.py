@@ -19,7 +19,7 @@ from tonari.filters.scope import Scope
 if HAS_TORCH:
     import torch
 
-    from tonari.methods.rows.place_cuda import CudaPlace
+    from tonari.methods.places.place_cuda import CudaPlace
 
 N, D = 1_000_000, 128
 

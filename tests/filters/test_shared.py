@@ -14,18 +14,18 @@ from tests.helpers.scopes import Prepared, scope_of
 from tonari.core import _native
 from tonari.core.results.neighbors import Neighbors
 from tonari.filters import shared, tuning
-from tonari.filters.answers.nearest import nearest_allowed
 from tonari.filters.arguments import Given
 from tonari.filters.rules import Rules
 from tonari.filters.scope import Scope
+from tonari.filters.searches.nearest import nearest_allowed
 from tonari.filters.shared import SharedMask, true_places
-from tonari.methods.rows.points import Points
+from tonari.methods.places.points import Points
 from tonari.metrics.reference import brute
 
 if HAS_TORCH:
     import torch
 
-    from tonari.methods.rows.place_cuda import CudaPlace
+    from tonari.methods.places.place_cuda import CudaPlace
 
 
 def rules_of(m: int, n: int, where: Any) -> Rules:

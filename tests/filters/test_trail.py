@@ -11,8 +11,8 @@ import tonari
 from tests.helpers import checks
 from tonari.core.trail import Record, recording
 from tonari.filters import dropping, tuning
-from tonari.filters.answers import nearest
 from tonari.filters.scope import Scope
+from tonari.filters.searches import nearest
 
 N, M, D, K = 1200, 60, 12, 5
 POINTS = checks.gaussian(N, D)

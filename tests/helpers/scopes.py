@@ -6,8 +6,8 @@ from typing import Any
 
 from tonari.filters.scope import Scope
 from tonari.methods.call import Call
-from tonari.methods.rows.place import CpuPlace
-from tonari.methods.rows.points import Points
+from tonari.methods.places.place import CpuPlace
+from tonari.methods.places.points import Points
 from tonari.metrics import get_metric
 
 

@@ -14,7 +14,7 @@ from tonari.core import _native
 from tonari.core.trail import recording
 from tonari.methods import repeated, tuning
 from tonari.methods.call import Call
-from tonari.methods.rows import points as searched
+from tonari.methods.places import points as searched
 from tonari.metrics.reference import brute
 
 N, D = 300, 5

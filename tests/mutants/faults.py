@@ -1650,7 +1650,7 @@ _SHARDS = (
     ),
     Fault(
         "filters-replayed-beyond-memory",
-        "src/tonari/methods/rows/points.py",
+        "src/tonari/methods/places/points.py",
         "if call.memory is not None or call.threads is not None or call.method",
         "if call.threads is not None or call.method",
         "a search within a memory budget is answered by a graph that holds memory of its own",

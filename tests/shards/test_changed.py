@@ -15,7 +15,7 @@ from tests.helpers.checks import assert_same_neighbors
 from tests.helpers.shards import by_shards, lists, small, stopped
 from tonari.core.results.neighbors import Neighbors
 from tonari.graph.files.directory import LARGEST_MATRIX
-from tonari.metrics.changes.change import change_for
+from tonari.metrics.transforms.change import change_for
 from tonari.shards import tuning
 from tonari.shards.source import ArraySource, ChangedSource, FileSource
 

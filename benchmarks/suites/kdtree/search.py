@@ -62,8 +62,8 @@ class Planned:
     """Points in a k-d tree that is built by a plan with overrides, which ``tonari.Index`` does not take."""
 
     def __init__(self, run: Run, case: Case, data: DeviceData, **choices: Any) -> None:
+        from tonari.methods.places.place import place_for
         from tonari.methods.registry import method_for
-        from tonari.methods.rows.place import place_for
 
         self._run, self._case, self._choices = run, case, choices
         self._queries = run.device.values(data.points if case.graph else data.queries)

@@ -14,7 +14,7 @@ planning/      plan, explain, warm: for use before a search
 verifying.py   verify: compares the answer of another library with the exact answer
 
 A function first inspects its metric and its rows. If the caller defines the distances, user_metrics/ computes the
-answer; if the rows are sparse, sparse/ does. arguments/ handles shared arguments that transform the rows (weights),
+answer; if the rows are sparse, sparse/ does. wrappers/ handles shared arguments that transform the rows (weights),
 restrict the points that may be found (filters), or change the results (ties, gradients). one_radius.py prepares rows
 for the clustering estimators in `tonari.estimators`.
 

@@ -17,7 +17,7 @@ from tonari.exact.cpu import farthest as by_force
 from tonari.methods.answer import on_side_of
 from tonari.methods.call import Call
 from tonari.methods.options import Options, ThreadOptions, shares
-from tonari.methods.rows.value_range import check_range
+from tonari.methods.places.value_range import check_range
 from tonari.metrics import get_metric
 
 if TYPE_CHECKING:

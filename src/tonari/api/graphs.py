@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from tonari import inputs
-from tonari.api.arguments.changed import on_changed_rows
-from tonari.api.arguments.copies import counting_copies
-from tonari.api.arguments.differentiable import carries
-from tonari.api.arguments.filtered import graph_ties
 from tonari.api.sparse.answers import are_sparse, refuse_for_sparse, sparse_graph
 from tonari.api.user_metrics.answers import graph_given
 from tonari.api.user_metrics.call import on_given_values
+from tonari.api.wrappers.changed import on_changed_rows
+from tonari.api.wrappers.copies import counting_copies
+from tonari.api.wrappers.differentiable import carries
+from tonari.api.wrappers.filtered import graph_ties
 from tonari.core.plan import Plan
 from tonari.core.process.floats import in_default_floats
 from tonari.core.results.radius_neighbors import RadiusNeighbors
-from tonari.filters.answers.asking import are_all
 from tonari.filters.arguments import Given
+from tonari.filters.searches.asking import are_all
 from tonari.graph.building.build import GraphOptions, build_allowed, build_lists, refuse_options
 from tonari.graph.building.changed_rows import on_compared_rows
 from tonari.graph.building.merging import merge_lists

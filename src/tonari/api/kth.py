@@ -10,10 +10,10 @@ import numpy as np
 
 from tonari import inputs
 from tonari.api import tuning
-from tonari.api.arguments.copies import counting_copies
 from tonari.api.sparse.answers import are_sparse, changed_rows, sparse_kth
 from tonari.api.user_metrics.answers import kth_given
 from tonari.api.user_metrics.call import on_given_values
+from tonari.api.wrappers.copies import counting_copies
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import Progress
 from tonari.core.results.neighbors import Neighbors
@@ -23,8 +23,8 @@ from tonari.methods import repeated
 from tonari.methods.answer import answer
 from tonari.methods.call import Call
 from tonari.methods.options import Options, SearchOptions, columns_of, shares
-from tonari.methods.rows.points import Points
-from tonari.metrics.changes.change import change_for
+from tonari.methods.places.points import Points
+from tonari.metrics.transforms.change import change_for
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

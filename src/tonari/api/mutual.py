@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tonari import inputs
-from tonari.api.arguments.copies import bytes_of_copies
 from tonari.api.searching import search
 from tonari.api.sparse.answers import are_sparse
 from tonari.api.user_metrics.call import is_given
+from tonari.api.wrappers.copies import bytes_of_copies
 from tonari.core.errors import Unsupported
 from tonari.core.process.floats import in_default_floats
 from tonari.core.results.neighbors import Neighbors
@@ -20,9 +20,9 @@ from tonari.filters.excluded import distinct
 from tonari.filters.rules import are_among
 from tonari.methods.call import Call
 from tonari.methods.options import Options, SearchOptions, columns_of, shares
-from tonari.methods.rows.points import Points
-from tonari.metrics.changes.change import Change, change_for
+from tonari.methods.places.points import Points
 from tonari.metrics.names import PRECOMPUTED
+from tonari.metrics.transforms.change import Change, change_for
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

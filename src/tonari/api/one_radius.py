@@ -16,7 +16,7 @@ from tonari.core.results.pairs import Pairs, pairs_of
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.methods.call import Call, Radius
 from tonari.methods.options import Options, columns_of
-from tonari.metrics.changes.change import change_for
+from tonari.metrics.transforms.change import change_for
 
 
 def one_radius(rows: Any, radius: float, **options: Any) -> OneRadius | SparseOneRadius:
@@ -27,7 +27,7 @@ def one_radius(rows: Any, radius: float, **options: Any) -> OneRadius | SparseOn
 class OneRadius:
     """Dense rows in host memory, prepared for searches within one radius; results are NumPy arrays.
 
-    For some metrics, rows are transformed before they are compared (``metrics/changes/``); distances in results are
+    For some metrics, rows are transformed before they are compared (``metrics/transforms/``); distances in results are
     then those of the base metric between the transformed rows.
 
     Parameters

@@ -12,12 +12,12 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.api import tuning
-from tonari.api.arguments.changed import on_changed_rows
-from tonari.api.arguments.copies import counting_copies
 from tonari.api.sparse.answers import SparsePairs, are_sparse
 from tonari.api.user_metrics.answers import pairs_given
 from tonari.api.user_metrics.call import on_given_values
 from tonari.api.within_call import Verb, WithinCall
+from tonari.api.wrappers.changed import on_changed_rows
+from tonari.api.wrappers.copies import counting_copies
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import Progress, ProgressLike
 from tonari.core.results.neighbors import index_dtype
@@ -29,7 +29,7 @@ from tonari.io.neighbors.pairs import SUFFIXES, write_pairs
 from tonari.methods import repeated
 from tonari.methods.call import Call, Radius
 from tonari.methods.options import Options, SearchOptions, shares
-from tonari.methods.rows.points import DecidedPoints
+from tonari.methods.places.points import DecidedPoints
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

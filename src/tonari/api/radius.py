@@ -6,9 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tonari import inputs
-from tonari.api.arguments.changed import on_changed_rows
-from tonari.api.arguments.copies import counting_copies
-from tonari.api.arguments.differentiable import carries
 from tonari.api.sparse.answers import (
     are_sparse,
     refuse_for_sparse,
@@ -20,6 +17,9 @@ from tonari.api.sparse.mixed import in_one_layout
 from tonari.api.user_metrics.answers import count_given, radius_given, radius_graph_given
 from tonari.api.user_metrics.call import on_given_values
 from tonari.api.within_call import Verb, WithinCall
+from tonari.api.wrappers.changed import on_changed_rows
+from tonari.api.wrappers.copies import counting_copies
+from tonari.api.wrappers.differentiable import carries
 from tonari.core.process.floats import in_default_floats
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.filters.arguments import Given, shared_mask

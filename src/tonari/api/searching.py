@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from tonari.api.arguments.changed import on_changed_rows
-from tonari.api.arguments.copies import counting_copies
-from tonari.api.arguments.differentiable import carries
-from tonari.api.arguments.filtered import refuse_plan, search_allowed, search_ties
 from tonari.api.sparse.answers import are_sparse, refuse_for_sparse, sparse_search
 from tonari.api.sparse.mixed import in_one_layout
 from tonari.api.user_metrics.answers import search_given
 from tonari.api.user_metrics.call import on_given_values
+from tonari.api.wrappers.changed import on_changed_rows
+from tonari.api.wrappers.copies import counting_copies
+from tonari.api.wrappers.differentiable import carries
+from tonari.api.wrappers.filtered import refuse_plan, search_allowed, search_ties
 from tonari.core.plan import Plan
 from tonari.core.process.floats import in_default_floats
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors
-from tonari.filters.answers.asking import are_all
 from tonari.filters.arguments import Given
+from tonari.filters.searches.asking import are_all
 from tonari.methods import repeated
 from tonari.methods.answer import answer, check_plan, on_side_of
 from tonari.methods.call import Call
 from tonari.methods.decision import Decision
 from tonari.methods.options import FilteredOptions, Options, shares
-from tonari.methods.rows.points import Points, none_nearest
+from tonari.methods.places.points import Points, none_nearest
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

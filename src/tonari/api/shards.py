@@ -16,10 +16,10 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.graph.files.directory import LARGEST_MATRIX, open_neighbors
 from tonari.graph.knn_graph import KNNGraph
 from tonari.methods.options import MetricOptions, Options, columns_of, shares
-from tonari.methods.rows.place import may_take_fewer
+from tonari.methods.places.place import may_take_fewer
 from tonari.metrics import get_metric
-from tonari.metrics.changes.change import Change, change_for
 from tonari.metrics.names import is_own
+from tonari.metrics.transforms.change import Change, change_for
 from tonari.nn_descent.plan import check_recall, check_seed
 from tonari.nn_descent.planning.planner import RECALL
 from tonari.nn_descent.updates import check_name, refuse_on_cpu

@@ -9,23 +9,23 @@ import numpy as np
 
 from tonari import inputs
 from tonari.api import tuning
-from tonari.api.arguments.changed import on_changed_rows
-from tonari.api.arguments.copies import counting_copies
 from tonari.api.index.segments.segment import Segment
+from tonari.api.wrappers.changed import on_changed_rows
+from tonari.api.wrappers.copies import counting_copies
 from tonari.core.errors import BudgetExceeded, Unsupported
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import Progress
 from tonari.core.results.neighbors import Neighbors, index_dtype
-from tonari.filters.answers import asking
 from tonari.filters.rules import Rules
 from tonari.filters.scope import on_host
+from tonari.filters.searches import asking
 from tonari.graph.building.build import build_lists
 from tonari.kdtree.cpu.method import TreeOnCpu
 from tonari.kdtree.cpu.tree import Tree
 from tonari.kdtree.plan import TreePlan
 from tonari.methods.call import Call
 from tonari.methods.options import Options, SearchOptions, shares
-from tonari.methods.rows.points import Points
+from tonari.methods.places.points import Points
 from tonari.spanning.apart import Projections
 from tonari.spanning.boruvka import Bounds, Ids, Search, spanning_edges
 from tonari.spanning.by_tree import MOST_POINTS, spanning_edges_by_tree

@@ -9,17 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.api.arguments.copies import bytes_of_copies
 from tonari.api.searching import search
 from tonari.api.user_metrics.call import GivenCall, is_given
+from tonari.api.wrappers.copies import bytes_of_copies
 from tonari.core.errors import Unsupported
 from tonari.core.process.floats import in_default_floats
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.rows.draws import Purpose, generator
 from tonari.methods.options import MetricOptions, Options, columns_of, shares
 from tonari.metrics import get_metric
-from tonari.metrics.changes.change import change_for
 from tonari.metrics.reference import returned, values_at
+from tonari.metrics.transforms.change import change_for
 from tonari.metrics.verification import Verification, verified
 from tonari.missing.cpu.values import pair_values
 from tonari.user_metrics.cpu.nearest import nearest

@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 from tonari import inputs
 from tonari.core.results.radius_neighbors import RadiusNeighbors, Within
-from tonari.filters.answers import asking
 from tonari.filters.arguments import Given
+from tonari.filters.searches import asking
 from tonari.methods import repeated
 from tonari.methods.call import Call, Radius
 from tonari.methods.decision import Decision
-from tonari.methods.rows.points import DecidedPoints, Points, none_counted, none_within_radius
+from tonari.methods.places.points import DecidedPoints, Points, none_counted, none_within_radius
 
 
 class Verb(NamedTuple):

@@ -9,7 +9,7 @@ dbscan.py                 DBSCAN
 knn_imputer.py            KNNImputer
 settings.py               conversion of scikit-learn's parameters to tonari's
 bases/                    base classes of the estimators
-answers/                  computation of predictions and clusters from neighbour lists
+predictions/              computation of predictions and clusters from neighbour lists
 
 ``docs/reference/estimators.rst`` lists the differences from scikit-learn's classes of the same names.
 """

@@ -11,9 +11,9 @@ from sklearn.base import ClassifierMixin, MultiOutputMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 
-from tonari.estimators.answers.votes import Values, shares, shares_within, weights_of, winners, winners_within
 from tonari.estimators.bases.predicting import Predicting, PredictingWithin
 from tonari.estimators.bases.searching import Searching
+from tonari.estimators.predictions.votes import Values, shares, shares_within, weights_of, winners, winners_within
 from tonari.estimators.settings import check_weights
 from tonari.inputs import parse_memory
 

@@ -15,8 +15,8 @@ from sklearn.utils.validation import _check_sample_weight
 from tonari.api.one_radius import one_radius
 from tonari.api.user_metrics.call import is_given
 from tonari.core.errors import BudgetExceeded, Unsupported
-from tonari.estimators.answers.blocks import Budget
 from tonari.estimators.bases.searching import Searching
+from tonari.estimators.predictions.blocks import Budget
 from tonari.estimators.settings import check_radius
 from tonari.inputs import check_count, parse_memory
 

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tonari.api.index.index import Index
 from tonari.core.results.neighbors import Neighbors
 from tonari.estimators import tuning
-from tonari.estimators.answers.votes import weights_of
+from tonari.estimators.predictions.votes import weights_of
 from tonari.estimators.settings import threads_of
 
 Float64 = npt.NDArray[np.float64]

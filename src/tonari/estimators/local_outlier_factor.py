@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.rows.slices import cut
-from tonari.estimators.answers.votes import Float64, Values, rows_at_once
 from tonari.estimators.bases.nearest import Nearest
+from tonari.estimators.predictions.votes import Float64, Values, rows_at_once
 from tonari.inputs import parse_memory
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])

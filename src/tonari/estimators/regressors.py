@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tonari.estimators.answers.votes import Values, means, means_within, weights_of
 from tonari.estimators.bases.predicting import Predicting, PredictingWithin
 from tonari.estimators.bases.searching import Searching
+from tonari.estimators.predictions.votes import Values, means, means_within, weights_of
 from tonari.estimators.settings import check_weights
 from tonari.inputs import parse_memory
 

@@ -4,7 +4,7 @@
     shared.py      a mask that is the same for all queries
     arguments.py   checks of the callers' arguments
     excluded.py    the points that are excluded for each query
-    answers/       answers to a call: nearest points, points within a radius, their number
+    searches/      searches by rules: nearest points, points within a radius, their number
     scope.py       the points to search, and the memory for searches that ignore the rules
     listed.py      for few allowed points per query: computes the exact values of all of them
     dropping.py    for many allowed points per query: a search for more than k neighbours without the forbidden ones

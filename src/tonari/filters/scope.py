@@ -28,9 +28,9 @@ from tonari.costs.rates import CARD
 from tonari.filters import tuning
 from tonari.filters.rules import Ids, Rules
 from tonari.methods.answer import checked
+from tonari.methods.places.points import Points
+from tonari.methods.places.value_range import is_plain
 from tonari.methods.registry import by_force, search_method
-from tonari.methods.rows.points import Points
-from tonari.methods.rows.value_range import is_plain
 from tonari.metrics import Metric
 
 

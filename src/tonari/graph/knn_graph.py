@@ -30,9 +30,9 @@ from tonari.graph.recall import graph_recall
 from tonari.graph.reshaping import Reshaped
 from tonari.graph.structure import ReverseNeighbors
 from tonari.metrics import get_metric
-from tonari.metrics.changes.change import check_weights
-from tonari.metrics.changes.maps import check_transform
 from tonari.metrics.recall import Recall
+from tonari.metrics.transforms.change import check_weights
+from tonari.metrics.transforms.maps import check_transform
 from tonari.nn_descent.report import DescentReport
 
 

@@ -15,9 +15,9 @@ from tonari.core.rows.draws import Purpose, generator
 from tonari.graph.lists import Lists, refuse_filtered
 from tonari.inputs import as_rows, check_count, check_nonnegative, check_progress, to_host
 from tonari.metrics import get_metric
-from tonari.metrics.changes.change import change_of
 from tonari.metrics.recall import Recall, recall_of
 from tonari.metrics.reference import returned, values_at
+from tonari.metrics.transforms.change import change_of
 
 
 @in_default_floats

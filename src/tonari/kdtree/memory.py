@@ -78,7 +78,7 @@ def on_cpu(needs: TreeNeeds, k: int, height: int, threads: int) -> TreeMemory:
         row_work += len(level_nodes(1 << height)) * held + 104
         most, buffers = max(most, tuning.BUFFERED_BLOCK_BYTES // row_work), 8 << height
     block = min(m, min(most, fair) if asked is None else asked)
-    building = 4 * n  # bytes for the node of each point; later for the sorted points of the nodes that are being split
+    building = 4 * n  # bytes for the node number of each point, and later for arrays of the nodes that are being split
     return TreeMemory(
         packed=tree_bytes(n, d, height, held),
         copied=0,

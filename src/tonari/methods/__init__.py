@@ -1,6 +1,6 @@
 """The choice of the method and the device that answer a call.
 
-rows/          the rows of a call: the device that searches them, and the searches of points
+places/        the device that searches the rows of a call, and the searches of its points
 options.py     the options that several public functions have, declared once
 call.py        the arguments of a call, checked once
 repeated.py    repeated small searches on the CPU, which are recognised before any check

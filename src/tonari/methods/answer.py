@@ -21,8 +21,8 @@ from tonari.core.trail import decided
 from tonari.methods import tuning
 from tonari.methods.auto import choose
 from tonari.methods.decision import Decision, by_plan
+from tonari.methods.places.value_range import check_range
 from tonari.methods.registry import is_search, method_for
-from tonari.methods.rows.value_range import check_range
 from tonari.metrics import Metric
 
 if TYPE_CHECKING:

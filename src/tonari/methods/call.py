@@ -18,8 +18,8 @@ from tonari.core.process.progress import ProgressLike
 from tonari.inputs.arguments import check_no_threads
 from tonari.methods import tuning
 from tonari.methods.options import Options
+from tonari.methods.places.place import Place, place_for
 from tonari.methods.registry import check_method, check_search_method
-from tonari.methods.rows.place import Place, place_for
 from tonari.metrics import Metric, get_metric
 from tonari.metrics.problem import refuse_changed
 from tonari.metrics.radius import limits_of

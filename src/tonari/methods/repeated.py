@@ -30,7 +30,7 @@ from tonari.methods import tuning
 from tonari.methods.answer import PLAN_VARIABLES, answer, checked, processors_of
 from tonari.methods.call import Call
 from tonari.methods.decision import Decision
-from tonari.methods.rows.value_range import are_inside, check_range
+from tonari.methods.places.value_range import are_inside, check_range
 from tonari.metrics import Metric
 
 P = ParamSpec("P")

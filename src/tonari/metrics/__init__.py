@@ -19,7 +19,7 @@ is an additional elementwise metric, supported by NN-Descent on CUDA: its value 
 :data:`MISSING_METRICS`). "given" distances are a matrix or a function of rows (``tonari.user_metrics``); graphs and
 files store only the name.
 
-The API transforms the rows for "changed" metrics, and for metrics with weights or a matrix (``changes/``); the code
+The API transforms the rows for "changed" metrics, and for metrics with weights or a matrix (``transforms/``); the code
 below it compares the transformed rows by one of the other metrics. The records of "changed" metrics are in
 :data:`CHANGED`, and in :data:`MAPPED` if the transformation depends on an argument of the caller.
 
@@ -237,7 +237,7 @@ METRICS: dict[str, Metric] = {
     )
 }
 
-# Metrics that are computed as another metric of transformed rows (changes/).
+# Metrics that are computed as another metric of transformed rows (transforms/).
 CHANGED: dict[str, Metric] = {
     metric.name: metric
     for metric in (

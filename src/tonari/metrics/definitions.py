@@ -20,8 +20,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from tonari.metrics.changes.roots import cube_root, two_thirds
-from tonari.metrics.changes.trigonometry import arcsin, sin_cos
+from tonari.metrics.transforms.roots import cube_root, two_thirds
+from tonari.metrics.transforms.trigonometry import arcsin, sin_cos
 
 LANES = 16
 # The number of set bits in each byte value from 0 to 255.

@@ -11,8 +11,8 @@ from tonari.core.errors import Unsupported
 from tonari.core.problem import Problem
 from tonari.inputs.arguments import check_no_threads
 from tonari.metrics import Metric, TritonFunction, get_metric
-from tonari.metrics.changes.change import instead_of
 from tonari.metrics.names import GIVEN_VERBS, is_own
+from tonari.metrics.transforms.change import instead_of
 
 
 def make_problem(

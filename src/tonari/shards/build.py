@@ -20,8 +20,8 @@ from tonari.core.process.workers import default_threads
 from tonari.core.trail import Record, recording, unrecorded
 from tonari.graph.files.directory import BUILDING, COMPLETE, MANIFEST, Manifest, columns_as_facts
 from tonari.io._atomic import remove_unfinished, sync_directory
-from tonari.metrics.changes.change import Change
 from tonari.metrics.recall import Recall
+from tonari.metrics.transforms.change import Change
 from tonari.nn_descent.report import DescentReport
 from tonari.nn_descent.updates import GNND, PULL
 from tonari.shards.directory.disk import Lock, check_own, full_disk_named, remove_graph

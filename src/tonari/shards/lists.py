@@ -18,7 +18,7 @@ from tonari.cuda.streams import synchronize
 from tonari.graph.files.directory import value_dtype
 from tonari.inputs import to_host
 from tonari.methods.answer import checked
-from tonari.methods.rows.value_range import may_underflow
+from tonari.methods.places.value_range import may_underflow
 from tonari.shards import tuning
 from tonari.shards.tasks import Worker
 
@@ -109,7 +109,7 @@ def in_range(worker: Worker, first: int, found: Neighbors) -> Neighbors:
     Raises
     ------
     ValueError
-        As :func:`tonari.methods.rows.value_range.check_range`; the message has the row number in the source.
+        As :func:`tonari.methods.places.value_range.check_range`; the message has the row number in the source.
     """
     record, tiny = worker.call.metric, float(np.finfo(found.distances.dtype).tiny)
     one = worker.load.range(0, 1)

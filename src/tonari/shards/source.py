@@ -16,7 +16,7 @@ from tonari import inputs, io
 from tonari.core.process.workers import Workers
 from tonari.core.rows.slices import cut
 from tonari.io.points import dtype_without_rows
-from tonari.metrics.changes.change import Change
+from tonari.metrics.transforms.change import Change
 from tonari.shards import tuning
 
 _DIGESTED_RANGES, _DIGESTED_ROWS = 32, 32

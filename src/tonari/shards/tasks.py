@@ -31,10 +31,10 @@ from tonari.exact.cpu.across import plan_across, search_across
 from tonari.graph.files.directory import GRAPH, Manifest, value_dtype
 from tonari.methods.answer import checked
 from tonari.methods.call import Call
+from tonari.methods.places.place import Place, place_for
 from tonari.methods.registry import method_for, search_method
-from tonari.methods.rows.place import Place, place_for
 from tonari.metrics import Metric, get_metric
-from tonari.metrics.changes.change import Change
+from tonari.metrics.transforms.change import Change
 from tonari.shards.directory.done import Done
 from tonari.shards.directory.workspace import Workspace
 from tonari.shards.loading import Arrived, Arriving, Loader, loader_for

@@ -16,8 +16,8 @@ from tests.helpers import checks
 from tests.helpers.command_line import as_json, refused, run
 from tonari import io
 from tonari.graph.knn_graph import KNNGraph
-from tonari.metrics.changes.roots import cube_root
 from tonari.metrics.reference import brute
+from tonari.metrics.transforms.roots import cube_root
 
 N, M, D, K = 300, 20, 8, 5
 

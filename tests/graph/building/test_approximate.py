@@ -9,7 +9,7 @@ import pytest
 import tonari
 from tests.helpers import checks
 from tonari.graph.building.build import GraphOptions, entries_of_start, kind_of_start, may_miss
-from tonari.methods.rows.place import CpuPlace
+from tonari.methods.places.place import CpuPlace
 
 GRAPH = tonari.knn_graph(checks.gaussian(30, 3), 4)
 PLAN = tonari.plan(30, 30, 3, 4, method="nn-descent")

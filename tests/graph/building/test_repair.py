@@ -13,7 +13,7 @@ from tonari.graph import tuning
 from tonari.graph.building.repair import nearest_within, search_again, search_plainly
 from tonari.methods.call import Call
 from tonari.methods.options import Options
-from tonari.methods.rows.points import Points
+from tonari.methods.places.points import Points
 from tonari.metrics.reference import brute
 
 N, K = 120, 4

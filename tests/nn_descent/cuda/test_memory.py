@@ -90,7 +90,7 @@ def test_a_merge_of_lists_in_host_memory_holds_what_was_planned(monkeypatch: pyt
     from tonari.graph.lists import Lists
     from tonari.methods.call import Call
     from tonari.methods.options import Options
-    from tonari.methods.rows.place_cuda import CudaPlace
+    from tonari.methods.places.place_cuda import CudaPlace
 
     def nearest(queries: Any, points: Any, k: int, metric: str, room: int) -> Neighbors:
         del points, metric

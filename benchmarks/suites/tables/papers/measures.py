@@ -1,4 +1,7 @@
-"""Measures: functions that compute numbers from results, using the machine with the newest suitable rows."""
+"""Measures: functions that compute numbers from benchmark results.
+
+Each reads the rows of one machine: the most recently measured one that has the rows it needs.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The base class of `tonari.Index`: its state, which updates replace, and the checks and transformations of rows.
 
-If the metric or its weights need transformed rows (`tonari.metrics.changes.change`), segments hold transformed points
+If the metric or its weights need transformed rows (`tonari.metrics.transforms`), segments hold transformed points
 and compare them by the base metric: points are transformed when a segment is built, queries when a search begins, and
 distances when it ends.
 """
@@ -21,13 +21,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tonari import inputs
-from tonari.api.arguments.copies import least_memory
 from tonari.api.index.coded import CodedRows
 from tonari.api.index.segments.part import Part
 from tonari.api.index.segments.segment import Segment
 from tonari.api.index.segments.sparse_state import SparseSegment, SparseState
 from tonari.api.index.segments.state import State
 from tonari.api.sparse.answers import are_sparse, changed_rows
+from tonari.api.wrappers.copies import least_memory
 from tonari.core.errors import Unsupported
 from tonari.core.hints import Hinted
 from tonari.core.process.progress import ProgressLike
@@ -38,13 +38,13 @@ from tonari.filters.rules import Rules
 from tonari.methods import repeated
 from tonari.methods.call import Call
 from tonari.methods.decision import Decision
+from tonari.methods.places.place import Place
 from tonari.methods.registry import search_method
 from tonari.methods.repeated import Way
-from tonari.methods.rows.place import Place
 from tonari.metrics import Metric, get_metric
-from tonari.metrics.changes.change import Change, Weights
 from tonari.metrics.definitions import Float64
 from tonari.metrics.radius import limits_of
+from tonari.metrics.transforms.change import Change, Weights
 from tonari.sparse.dense import compressed
 from tonari.sparse.rows import SparseRows, as_sparse_rows, no_sparse_rows
 

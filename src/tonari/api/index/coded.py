@@ -24,7 +24,7 @@ from tonari.inputs.arrays.rows import check_shape
 from tonari.io.stored import StoredRows
 from tonari.methods import tuning
 from tonari.methods.call import Call
-from tonari.methods.rows.place import Place
+from tonari.methods.places.place import Place
 from tonari.metrics import Metric
 
 _OTHERS = "'auto', 'int8', or without codes: route='host_refine' and form_dim=64 (float32), or route='streamed'"

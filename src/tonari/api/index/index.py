@@ -22,10 +22,10 @@ from tonari.api.sparse.answers import are_sparse, check_place, checked_metric
 from tonari.core.errors import Unsupported
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
+from tonari.methods.places.place import place_for
 from tonari.methods.registry import by_force, check_search_method
-from tonari.methods.rows.place import place_for
 from tonari.metrics import get_metric
-from tonari.metrics.changes.change import change_for
+from tonari.metrics.transforms.change import change_for
 from tonari.sparse.rows import as_sparse_rows
 
 

@@ -20,8 +20,8 @@ from tonari.api.index.segments.state import Kind, State
 from tonari.api.sparse.answers import check_place
 from tonari.core.process.compiling import not_compiled
 from tonari.core.process.floats import in_default_floats
-from tonari.methods.rows.place import place_for
-from tonari.metrics.changes.change import change_of
+from tonari.methods.places.place import place_for
+from tonari.metrics.transforms.change import change_of
 from tonari.sparse.rows import SparseRows
 
 if TYPE_CHECKING:

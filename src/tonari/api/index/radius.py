@@ -19,9 +19,9 @@ from tonari.filters.arguments import Given
 from tonari.methods import repeated
 from tonari.methods.answer import on_side_of
 from tonari.methods.options import IndexOptions, shares
+from tonari.methods.places.points import DecidedPoints
 from tonari.methods.registry import by_force
 from tonari.methods.repeated import repeating_method
-from tonari.methods.rows.points import DecidedPoints
 from tonari.metrics.radius import limits_of
 from tonari.streams.searching import radius_chunks
 

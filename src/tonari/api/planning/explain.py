@@ -22,9 +22,9 @@ from tonari.methods.auto_graph import choose_graph, is_clearly_faster
 from tonari.methods.call import Call
 from tonari.methods.decision import Decision
 from tonari.methods.options import Options
+from tonari.methods.places.place import may_take_fewer
+from tonari.methods.places.points import Points
 from tonari.methods.registry import NAMES, is_exact, method_for
-from tonari.methods.rows.place import may_take_fewer
-from tonari.methods.rows.points import Points
 from tonari.metrics import get_metric
 from tonari.metrics.problem import make_problem, usual_dtype
 

@@ -11,8 +11,8 @@ from tonari import inputs
 from tonari.core.plan import Plan
 from tonari.core.process.floats import in_default_floats
 from tonari.core.process.progress import ProgressLike
+from tonari.methods.places.place import may_take_fewer
 from tonari.methods.registry import by_force, check_exact, check_method, is_exact, is_search, method_for, search_method
-from tonari.methods.rows.place import may_take_fewer
 from tonari.metrics import TritonFunction
 from tonari.metrics.problem import make_problem
 

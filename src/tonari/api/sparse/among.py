@@ -18,9 +18,9 @@ from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors, no_neighbors
 from tonari.core.results.radius_neighbors import RadiusNeighbors, none_within
 from tonari.core.trail import part
-from tonari.filters.answers.asking import first_and_tied, joined_ties
 from tonari.filters.rules import Rules
-from tonari.methods.rows.value_range import DIGITS, may_underflow, refusal
+from tonari.filters.searches.asking import first_and_tied, joined_ties
+from tonari.methods.places.value_range import DIGITS, may_underflow, refusal
 from tonari.metrics import Metric
 from tonari.sparse.cpu.search import PreparedSparse, Request, count_sparse, find_sparse, kth_sparse, search_sparse
 from tonari.sparse.plan import SparsePlan, plan_sparse
@@ -217,7 +217,7 @@ class Among:
         counts: npt.NDArray[np.int64],
         first: int = 0,
     ) -> None:
-        """Raise ValueError if a distance has overflowed or underflowed; see ``methods/rows/value_range.py``.
+        """Raise ValueError if a distance has overflowed or underflowed; see ``methods/places/value_range.py``.
 
         `values` and `indices` are the concatenated lists of consecutive queries, `counts` are the lengths of the lists,
         and `first` is the row number of the first query.

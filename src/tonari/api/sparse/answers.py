@@ -23,9 +23,9 @@ from tonari.graph.lists import Lists
 from tonari.methods.call import Radius
 from tonari.methods.options import Options
 from tonari.metrics import Metric, get_metric
-from tonari.metrics.changes.change import Change
-from tonari.metrics.changes.row_changes import Weighting
 from tonari.metrics.radius import limits_of
+from tonari.metrics.transforms.change import Change
+from tonari.metrics.transforms.row_changes import Weighting
 from tonari.sparse.cpu.search import PreparedSparse
 from tonari.sparse.plan import SparsePlan
 from tonari.sparse.plan import refusal as metric_refusal

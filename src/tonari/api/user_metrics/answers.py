@@ -13,8 +13,8 @@ from tonari.core.results.neighbors import Neighbors
 from tonari.core.results.pairs import Pairs, pairs_of
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.core.trail import recording
-from tonari.filters.answers.asking import are_all
 from tonari.filters.arguments import shared_mask
+from tonari.filters.searches.asking import are_all
 from tonari.graph.knn_graph import KNNGraph
 from tonari.graph.lists import Lists
 from tonari.user_metrics.cpu import within as by_radius

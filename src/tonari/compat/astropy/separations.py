@@ -30,8 +30,8 @@ import numpy.typing as npt
 
 from tonari.core.rows.slices import cut
 from tonari.metrics import tuning
-from tonari.metrics.changes.trigonometry import arcsin, sin_cos
 from tonari.metrics.definitions import unit_vectors
+from tonari.metrics.transforms.trigonometry import arcsin, sin_cos
 
 Float64 = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]

@@ -29,7 +29,7 @@ from tonari.compat.scipy import tuning
 from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.core.results.radius_neighbors import RadiusNeighbors
 from tonari.metrics import get_metric
-from tonari.metrics.changes.change import change_of
+from tonari.metrics.transforms.change import change_of
 
 Float64 = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]

@@ -107,7 +107,7 @@ def compile_together(calls: Collection[Call], progress: ProgressLike = None) -> 
 
 
 def compile_call(call: Call) -> Any:
-    """Compile the variant of a call, or load it from Triton's cache on disk, and return Triton's object for it."""
+    """Compile the kernel that a call needs, or load it from Triton's cache on disk; return Triton's compiled kernel."""
     with compiling:
         hash_in_order(call)
         return call.kernel.warmup(grid=(1,), **call.arguments, **call.constants, **call.options)

@@ -7,10 +7,10 @@ from typing import Any
 
 from tonari.api.index.index import Index
 from tonari.core.results.radius_neighbors import RadiusNeighbors
-from tonari.estimators.answers.blocks import Budget, GivenRows, lists_within, without_own
-from tonari.estimators.answers.votes import Float64, weights_within
 from tonari.estimators.bases.nearest import Nearest
 from tonari.estimators.bases.within import Within
+from tonari.estimators.predictions.blocks import Budget, GivenRows, lists_within, without_own
+from tonari.estimators.predictions.votes import Float64, weights_within
 from tonari.estimators.settings import check_weights, threads_of
 from tonari.inputs import parse_memory
 

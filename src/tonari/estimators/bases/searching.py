@@ -15,12 +15,12 @@ from tonari.api.index.index import Index
 from tonari.api.sparse.answers import are_sparse
 from tonari.api.user_metrics.call import is_given
 from tonari.core.results.neighbors import Neighbors
-from tonari.estimators.answers.blocks import GivenRows, Rows
+from tonari.estimators.predictions.blocks import GivenRows, Rows
 from tonari.estimators.settings import DTYPES, SPARSE_DTYPES, columns_of, method_of, metric_of, searched_by, threads_of
 from tonari.inputs import parse_memory
 from tonari.metrics import MISSING_METRICS
-from tonari.metrics.changes.change import change_for
 from tonari.metrics.names import PRECOMPUTED
+from tonari.metrics.transforms.change import change_for
 
 
 class Searching(BaseEstimator):

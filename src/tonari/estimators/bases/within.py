@@ -8,8 +8,8 @@ import numpy as np
 
 from tonari.api.radius import radius_graph
 from tonari.core.results.radius_neighbors import RadiusNeighbors
-from tonari.estimators.answers.votes import cut_up
 from tonari.estimators.bases.searching import Searching, check_mode
+from tonari.estimators.predictions.votes import cut_up
 from tonari.estimators.settings import check_radius, threads_of
 
 if TYPE_CHECKING:

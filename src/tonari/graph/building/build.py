@@ -16,18 +16,18 @@ from tonari.core.problem import Problem
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors
 from tonari.core.trail import recording
-from tonari.filters.answers.nearest import nearest_allowed
 from tonari.filters.arguments import Given
 from tonari.filters.scope import Scope
+from tonari.filters.searches.nearest import nearest_allowed
 from tonari.graph.lists import Lists, check_filters
 from tonari.methods import repeated
 from tonari.methods.answer import build_graph, check_plan, on_side_of
 from tonari.methods.auto_graph import choose_graph
 from tonari.methods.call import Call
 from tonari.methods.decision import Decision, by_plan
+from tonari.methods.places.place import Place
+from tonari.methods.places.points import Points
 from tonari.methods.registry import by_force, check_exact, is_exact, is_search, method_for
-from tonari.methods.rows.place import Place
-from tonari.methods.rows.points import Points
 from tonari.nn_descent.plan import check_recall, check_seed
 from tonari.nn_descent.updates import check_name
 

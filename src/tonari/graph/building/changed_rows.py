@@ -1,6 +1,6 @@
 """Merge and change graphs whose metric is a base metric of transformed rows, such as mahalanobis.
 
-The points are transformed as when the graph was built (``metrics/changes/``), and the distances in its lists are
+The points are transformed as when the graph was built (``metrics/transforms/``), and the distances in its lists are
 recomputed by the base metric. The lists are then merged or changed by the base metric, and the distances of the result
 are converted to the graph's metric.
 """
@@ -21,7 +21,7 @@ from tonari.graph import tuning
 from tonari.graph.lists import Lists
 from tonari.methods.call import Call
 from tonari.methods.options import Options
-from tonari.metrics.changes.change import Change, change_of
+from tonari.metrics.transforms.change import Change, change_of
 
 
 def on_compared_rows(

@@ -30,7 +30,7 @@ from tonari.graph.building.repair import Ids, nearest_within, search_again, sear
 from tonari.graph.building.sides import check_graph, refuse_filters, refuse_incomplete, refuse_unsupported
 from tonari.graph.lists import Lists
 from tonari.methods.call import Call
-from tonari.methods.rows.points import Points
+from tonari.methods.places.points import Points
 from tonari.nn_descent.plan import check_recall, check_seed
 from tonari.nn_descent.planning.planner import RECALL
 from tonari.select.merge import merge_neighbors

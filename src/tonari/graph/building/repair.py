@@ -21,7 +21,7 @@ from tonari.core.trail import decided
 from tonari.filters.looking import near_some
 from tonari.filters.scope import Scope, on_host
 from tonari.graph import tuning
-from tonari.methods.rows.points import Points
+from tonari.methods.places.points import Points
 
 Ids = npt.NDArray[np.int64]
 

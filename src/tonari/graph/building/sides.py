@@ -18,8 +18,8 @@ from tonari.core.trail import Record
 from tonari.graph import tuning
 from tonari.graph.lists import Lists, check_lists, refuse_filtered
 from tonari.methods.call import Call
+from tonari.methods.places.value_range import check_range
 from tonari.methods.registry import method_for
-from tonari.methods.rows.value_range import check_range
 from tonari.metrics import Metric
 from tonari.metrics.reference import returned
 from tonari.nn_descent.method import NnDescent

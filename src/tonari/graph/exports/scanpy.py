@@ -17,8 +17,8 @@ from tonari.graph.exports.common import HasLists, refuse_missing, refuse_similar
 from tonari.graph.exports.csr import matrix_of
 from tonari.graph.lists import Lists
 from tonari.graph.reshaping import trim
-from tonari.metrics.changes.change import change_of
 from tonari.metrics.reference import values_at
+from tonari.metrics.transforms.change import change_of
 
 if TYPE_CHECKING:
     import scipy.sparse

@@ -29,8 +29,8 @@ from tonari.io.formats import npy
 from tonari.io.record import read_record
 from tonari.io.schema import whole
 from tonari.metrics import get_metric
-from tonari.metrics.changes.change import Weights
 from tonari.metrics.definitions import Float64
+from tonari.metrics.transforms.change import Weights
 from tonari.nn_descent.report import DescentReport
 from tonari.nn_descent.updates import UPDATES
 

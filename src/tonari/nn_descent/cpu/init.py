@@ -1,4 +1,4 @@
-"""Make the initial lists: compare blocks of near points, by approximate scores, with the members of near clusters."""
+"""Make the initial lists: compare each block of neighbouring points with the members of the clusters near them."""
 
 from __future__ import annotations
 

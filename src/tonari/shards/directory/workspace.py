@@ -41,7 +41,7 @@ from tonari.graph.files.directory import BUILDING, DISTANCES, INDICES, array_pat
 from tonari.io._atomic import atomic, remove_unfinished, sync_directory
 from tonari.io._common import FileFormatError, open_regular
 from tonari.io.formats import npy
-from tonari.metrics.changes.change import Change
+from tonari.metrics.transforms.change import Change
 from tonari.shards import tuning
 from tonari.shards.directory.disk import ANEW, DONE, PARTS, full_disk_named, reserve, unfollowed
 from tonari.shards.directory.done import Done, read_done, write_done

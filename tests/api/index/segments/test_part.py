@@ -10,7 +10,7 @@ from tests.helpers.checks import gaussian
 from tonari.api.index.segments.part import Part
 from tonari.api.index.segments.segment import Segment
 from tonari.methods.call import Call
-from tonari.methods.rows.place import CpuPlace
+from tonari.methods.places.place import CpuPlace
 from tonari.metrics import get_metric
 
 POINTS = gaussian(6, 2)

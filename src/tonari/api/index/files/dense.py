@@ -42,10 +42,10 @@ from tonari.io import schema
 from tonari.io._atomic import atomic
 from tonari.io._common import little, pieces
 from tonari.io.schema import whole
+from tonari.methods.places.place import place_for
 from tonari.methods.registry import check_search_method
-from tonari.methods.rows.place import place_for
 from tonari.metrics import get_metric
-from tonari.metrics.changes.change import change_of, check_weights
+from tonari.metrics.transforms.change import change_of, check_weights
 from tonari.sparse.rows import SparseRows
 
 FORMAT, VERSION = "tonari.Index", 1

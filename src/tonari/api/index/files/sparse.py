@@ -38,7 +38,7 @@ from tonari.io import schema
 from tonari.io._atomic import atomic
 from tonari.io.schema import whole
 from tonari.metrics import get_metric
-from tonari.metrics.changes.change import change_of, check_weights
+from tonari.metrics.transforms.change import change_of, check_weights
 from tonari.sparse.plan import refusal as metric_refusal
 from tonari.sparse.rows import MOST, SparseRows, sparse_rows
 

@@ -24,9 +24,9 @@ from tonari.methods.answer import PLAN_VARIABLES, checked, keep_decision, kept_d
 from tonari.methods.auto import choose
 from tonari.methods.call import Call
 from tonari.methods.decision import Decision, by_plan
+from tonari.methods.places.place import Place
+from tonari.methods.places.points import DecidedPoints, Points
 from tonari.methods.registry import by_force, search_method
-from tonari.methods.rows.place import Place
-from tonari.methods.rows.points import DecidedPoints, Points
 
 
 class Segment:

@@ -24,7 +24,7 @@ from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.core.results.radius_neighbors import RadiusNeighbors, nearest_of, none_within
 from tonari.filters.rules import Rules
 from tonari.methods.call import Call
-from tonari.metrics.changes.change import Change
+from tonari.metrics.transforms.change import Change
 from tonari.sparse.rows import SparseRows
 
 if TYPE_CHECKING:

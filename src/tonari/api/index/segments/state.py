@@ -19,9 +19,9 @@ from tonari.core.errors import BudgetExceeded
 from tonari.core.process.progress import ProgressLike
 from tonari.core.results.neighbors import Neighbors, index_dtype
 from tonari.core.results.radius_neighbors import RadiusNeighbors, nearest_of, none_within
-from tonari.filters.answers import asking
 from tonari.filters.rules import Rules
 from tonari.filters.scope import on_host
+from tonari.filters.searches import asking
 from tonari.filters.shared import SharedMask
 from tonari.methods.call import Call
 from tonari.methods.repeated import Kept, Key

@@ -218,7 +218,7 @@ class _Search(HostSearch):
     def _look(
         self, numbers: npt.NDArray[np.int64], some: slice, precision: str, width: int, sample: Sample | None
     ) -> _Looked:
-        """Launch the first step of a batch; waits for the device only to copy queries from it."""
+        """Launch the first step of a batch. This waits for the device only if the queries have to be copied from it."""
         these = numbers[some]
         rows, own = self.on_host(these), self.own_there(these)
         first = int(these[0])

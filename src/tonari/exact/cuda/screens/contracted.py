@@ -142,10 +142,10 @@ class ContractedScreen:
         return f"{precision} in {self.prepared.by.p} dimensions"
 
     def limits(self, look: Look, kth: Any) -> tuple[Any, Any]:
-        """Return limits for each query, both float32 (rows,).
+        """Return two upper limits for each query, both float32 (rows,).
 
-        The first is the largest squared distance from the contracted query to the contracted row of a point in its
-        answer. The second is the largest screen score of such a point. Both include an allowance for the rounding of
+        For every point in the query's answer, the first limits the squared distance between the contracted rows of
+        query and point, and the second limits the point's screen score. Both include an allowance for the rounding of
         float32 sums of p squares.
         """
         return self.limits_with(look.rows.errors, look.shift, kth)

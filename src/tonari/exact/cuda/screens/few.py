@@ -255,7 +255,7 @@ def few_row_bytes(n: int, d: int) -> int:
 
 
 def search_few(queries: Any, prepared: Any, plan: CudaPlan, flags: Any, *, first: int) -> tuple[Neighbors, Any]:
-    """Search a few queries once (:class:`Few`). Return neighbours, and a flag per row: 1 if certified as exact."""
+    """Make one attempt to search a few queries (:class:`Few`); return neighbours, and a flag per query: 1 if exact."""
     import torch
 
     state = torch.empty(2 * FLAGS + len(queries), dtype=torch.int64, device=queries.device)

@@ -1,7 +1,8 @@
-"""Join samples of one kind (wang2021, section 4.1): up to 2 SAMPLES distinct ids, own samples before reverse ones.
+"""Append to each row's own samples its reverse samples, and remove repeated ids (wang2021, section 4.1).
 
-The paper sorts each list in a warp and removes repeated ids; here all pairs are compared, [ROWS, 2 SAMPLES, 2 SAMPLES],
-and a repeated id leaves a gap of -1. A program takes ROWS rows.
+The samples are all new or all old. The result has at most 2 * SAMPLES distinct ids per row. The paper sorts each list
+in a warp to find repeated ids. Here, all pairs of ids of a row are compared, as an array of shape [ROWS, 2 * SAMPLES,
+2 * SAMPLES], and a repeated id is replaced by -1. A program processes ROWS rows.
 """
 
 from __future__ import annotations
