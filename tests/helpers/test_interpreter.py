@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
+import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.helpers.devices import HAS_TORCH, interpreted
@@ -57,6 +61,39 @@ def test_all_builtins_are_replaced_and_given_back() -> None:
         finally:
             scope.restore()
         assert builtins() == before
+
+
+def test_a_function_of_another_language_changes_nothing_for_later_kernels(tmp_path: Path) -> None:
+    """A kernel whose module has only `tl` calls a function whose module also has `core`, before any other kernel."""
+    hastened = """
+import sys
+import torch, triton
+from tests.helpers import interpreter
+interpreter.hasten()
+sys.path.insert(0, {folder!r})
+import other
+from tests.helpers import test_interpreter as here
+x = torch.arange(8)
+for kernel in (other.kernel, here._kernel, other.kernel):
+    kernel[(1,)](x, 8)
+print(x.tolist())
+"""
+    (tmp_path / "other.py").write_text("""
+import triton
+import triton.language as tl
+from tests.helpers.test_interpreter import _twice
+
+@triton.jit
+def kernel(x_ptr, N: tl.constexpr):
+    at = tl.arange(0, N)
+    tl.store(x_ptr + at, _twice(tl.load(x_ptr + at)) + tl.sum(tl.arange(0, N), 0))
+""")
+    code = hastened.format(folder=str(tmp_path))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    x = np.arange(8)
+    for kernel in range(3):
+        x = np.maximum(2 * x, 5) if kernel == 1 else 2 * x + 28
+    assert (done.stdout, done.stderr) == (f"{x.tolist()}\n", "")
 
 
 def test_functions_that_kernels_call_are_interpreted() -> None:

@@ -24,7 +24,7 @@ _NATIVE = (
     Fault(
         "kdtree-other-groups-as-own",
         "native/kdtree/radius_tile.hpp",
-        "return lanes & (task_.entries->same ? equal : ~equal);",
+        "return lanes & (same_ ? equal : ~equal);",
         "return lanes & equal;",
         "counts among other groups are of the query's own, where groups are in the order of the tree",
         ("tests/core/rows/test_allowed.py::test_the_bits_of_lists_that_are_cut",),

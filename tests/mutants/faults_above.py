@@ -64,8 +64,8 @@ _API = (
     Fault(
         "api-memory-of-other-segments",
         "src/tonari/api/index/segments/state.py",
-        "answers.append(ask(part, lists + held_bytes(others) if bounded else 0, shown))",
-        "answers.append(ask(part, lists if bounded else 0, shown))",
+        "answers.append(ask(part, lists + held_bytes(others) if bounded else taken, shown))",
+        "answers.append(ask(part, lists if bounded else taken, shown))",
         "each segment plans as if it had the whole budget",
         ("tests/api/test_living_memory.py",),
     ),

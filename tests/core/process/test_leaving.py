@@ -119,6 +119,7 @@ if scipy:
     from scipy.sparse import csr_array
     sparse = csr_array(np.where(x[:300] > 1, x[:300], 0))
     held += [tonari.search(sparse[:50], sparse, 5), tonari.radius_search(sparse[:50], sparse, 1.0)]
+held += [tonari.search(np.where(x[:200] > 1, np.nan, x[:200]), x[:200], 5, metric="nan_euclidean")]
 held += [_native.SelectCounters(), _native.DefaultFloats()]
 cached, seen, found = [empty.__self__ for empty in caches._emptied], set(), set()
 while cached:
