@@ -18,7 +18,7 @@ from tonari.nn_descent import memory
 
 pytestmark = [needs_torch, pytest.mark.skipif(HAS_CUDA, reason="a card counts its memory itself: test_rounds.py")]
 CUDA = "tonari.nn_descent.cuda."
-LAUNCHING = [CUDA + name for name in ("clusters", "scan", "reverse", "rounds")]
+LAUNCHING = [CUDA + name for name in ("clusters", "scan", "rounds")]
 
 
 def most_held(work: Callable[[], object]) -> int:
