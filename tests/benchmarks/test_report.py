@@ -406,7 +406,7 @@ def test_a_figure_typed_by_hand_is_found(
     page.write_text(right.replace("| **", "| **1", 1))
     assert report(TABLES, CODE, check=True, root=tmp_path) == 1
     shown = capsys.readouterr().err
-    assert "-| graph of 1,000,000 × 128, SIFT; H100 | **1" in shown
+    assert "-| graph of 300,000 × 768, like text embeddings; H200 | **1" in shown
     assert "1 documents differ from their rows; python -m benchmarks report writes them" in shown
     assert report(TABLES, CODE, check=False, root=tmp_path) == 0
     assert page.read_text() == right
