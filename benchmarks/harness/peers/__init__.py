@@ -2,7 +2,8 @@
 
 ==============  =====================================================================================================
 ``cpu``         faiss, scikit-learn, pykdtree and SciPy's cKDTree, each in a separate process
-``cuda``        torch, cuVS and flashlib, in the same process on the device
+``cuda``        torch, cuVS, flashlib and certex, in the same process on the device
+``cuda12``      makes certex, which is linked with CUDA 12, run with CUDA 13
 ``estimators``  scikit-learn's estimators and tonari's, each in a separate process
 ``graphs``      pynndescent in a separate process, cuVS's nn_descent on the device
 ``radius``      faiss, scikit-learn and cKDTree, for all points within a radius, each in a separate process

@@ -15,7 +15,7 @@ peer's type, nor the construction of its index if ours is not included, and its 
 ``certex int8``     the same; it screens with int8 rows
 ==================  ==================================================================================================
 
-cuVS and flashlib are in the kit that ``shared/tools/peer_kit.sh`` packs. certex needs the libraries of CUDA 12.
+cuVS and flashlib are in the kit that ``shared/tools/peer_kit.sh`` packs. certex is linked with CUDA 12 (cuda12.py).
 ``HOST_PEERS`` has the peers that search points in host memory: their `prepare` takes a NumPy array of 8-bit integers,
 and their searches return squared distances and indices as NumPy arrays.
 """
