@@ -18,7 +18,9 @@ prepared index that is narrower than its points, can exceed 1.
 from __future__ import annotations
 
 import contextlib
+import shutil
 import tempfile
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -73,10 +75,11 @@ class Ours:
         self.name = ALL_COLUMNS if whole else IN_MEMORY if in_memory else f"tonari {self.metric}"
         self._run, self._case, self._data = run, case, data
         self._set: dict[str, Any] = {"form_dim": data.points.shape[1]} if whole else {}
-        self._index = None
+        self._index: Any = None
         if case.prepared and case.parameters and not in_memory:
-            self._folder = tempfile.TemporaryDirectory()  # a folder that is deleted together with this object
-            path = Path(self._folder.name, "points.npy")
+            folder = tempfile.mkdtemp()
+            weakref.finalize(self, shutil.rmtree, folder)
+            path = Path(folder, "points.npy")
             np.save(path, data.points)
             self._index = run.tonari.Index(path, metric=self.metric, threads=run.threads, **case.parameters)
         elif case.prepared:
@@ -95,9 +98,8 @@ class Ours:
             return [lambda: tonari.knn_graph(points, case.k, metric=self.metric, **options)]
         assert queries is not None
         parts = [queries[i : i + 1] for i in range(len(queries))] if case.single else [queries]
-        index = self._index
-        if index is not None:
-            return [lambda part=part: index.search(part, case.k, **options) for part in parts]
+        if self._index is not None:  # calls refer to this object: its file is deleted when it goes
+            return [lambda part=part: self._index.search(part, case.k, **options) for part in parts]
         return [lambda part=part: tonari.search(part, points, case.k, metric=self.metric, **options) for part in parts]
 
     def run(self) -> Timed:

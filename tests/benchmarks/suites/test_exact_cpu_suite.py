@@ -219,6 +219,15 @@ def test_all_columns_are_another_plan_and_carry_their_own_bar(library: Any, monk
     assert (theirs["who"], theirs["ratio"]) == (exact_cpu.ALL_COLUMNS, 5.0)
 
 
+def test_the_work_of_a_comparison_keeps_the_file_of_its_rows(library: Any) -> None:
+    case = small_case(prepared=True, parameters={"codes": "int8"})
+    run = a_run(library)
+    work = exact_cpu.workload(run, case)
+    data = exact_cpu.load(run, case)
+    expected = library.search(data.queries, data.points, case.k).indices
+    np.testing.assert_array_equal(work().indices, expected)
+
+
 def test_every_workload_has_bars_and_known_peers() -> None:
     for case in CASES:
         assert {bar.isa for bar in case.bars} == {"amx", "avx512", "avx2"}
