@@ -107,6 +107,7 @@ BOXED_WINDOW = 1 << 19  # maximum number of points put in order together; their 
 LEAST_WINDOW = 1 << 15  # minimum number of such points; fewer only if there are fewer points
 BOXED_QUERIES = 4  # maximum number of queries that are compared with boxes first
 BOXED_FIRST = 64  # number of nearest boxes whose codes are read first, for a threshold
+BOXED_SHARED = 1 << 18  # minimum number of points per thread that one query is compared with
 BOXED_STRIDE = 16  # of more queries, one of this many groups of points is compared first, for a threshold
 BOXED_ROUNDS = 2  # how often exact values of the best points of these boxes lower the threshold
 

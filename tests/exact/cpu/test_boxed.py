@@ -31,6 +31,7 @@ def test_boxes_that_hold_neighbours_are_screened(metric: str, threads: int, monk
     queries = points[:4] + np.float32(0.5)
     queries[3] *= 1e3  # far from all boxes
     monkeypatch.setattr("tonari.exact.tuning.BOXED_FIRST", 16)
+    monkeypatch.setattr("tonari.exact.tuning.BOXED_SHARED", 24)  # all threads take a share
     index = tonari.Index(points, metric=metric, codes="int8", threads=threads)
     assert_same_neighbors(index.search(queries, 300), brute(queries, points, 300, metric), metric=metric)
 

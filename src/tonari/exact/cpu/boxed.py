@@ -49,22 +49,23 @@ class Boxed:
         """
         blocks = [new_block() for _ in range(self._workers.threads)]
         refined = 0
-        for row in range(len(queries)):
-            sketch = self._boxes.sketched(queries[row : row + 1])
-            if sketch is None:
-                refined += beyond((row, row + 1))
-                continue
-            for block in blocks:
-                block.open(row, row + 1)
-            self._screen(blocks, self._boxes.squares(sketch, self._isa, self._workers))
-            for other in blocks[1:]:
-                blocks[0].absorb(other)
-            refined += close_block((row, row + 1), blocks[0])
+        with self._workers:
+            for row in range(len(queries)):
+                sketch = self._boxes.sketched(queries[row : row + 1])
+                if sketch is None:
+                    refined += beyond((row, row + 1))
+                    continue
+                self._screen((row, row + 1), blocks, self._boxes.squares(sketch, self._isa, self._workers))
+                refined += close_block((row, row + 1), blocks[0])
         return refined
 
-    def _screen(self, blocks: list[_native.RowBlock], squares: Squares) -> None:
-        """Screen the boxes that a query reaches; each block has one thread and takes a share of the slices."""
+    def _screen(self, bounds: Bounds, blocks: list[_native.RowBlock], squares: Squares) -> None:
+        """Screen the boxes that a query reaches, and collect the candidates in the first block.
+
+        Each thread has a block, and screens a share of the slices. Few points are screened by fewer threads.
+        """
         boxes, first = self._boxes, blocks[0]
+        first.open(*bounds)
         nearest = np.empty(min(len(squares), tuning.BOXED_FIRST), np.int64)
         _native.nearest_boxes(squares, nearest)
         each = boxes.cell // boxes.group
@@ -77,13 +78,18 @@ class Boxed:
         left = boxes.within(squares, first.reach(0))
         left[nearest] = False
         marks = boxes.groups(left)
-        for other in blocks[1:]:
+        most = int(np.count_nonzero(left)) * boxes.cell // tuning.BOXED_SHARED
+        used = blocks[: max(1, most)]
+        for other in used[1:]:
+            other.open(*bounds)
             other.take_thresholds(first)
 
         def work(share: int) -> None:
-            block, step = blocks[share], len(blocks)
+            block, step = used[share], len(used)
             for part, begin in zip(self._packed[share::step], self._begins[share::step].tolist(), strict=True):
                 self._workers.check()
                 block.screen_marked(part, 0, part.groups, marks[begin : begin + part.groups])
 
-        self._workers.map(work, range(len(blocks)))
+        self._workers.map(work, range(len(used)))
+        for other in used[1:]:
+            first.absorb(other)

@@ -140,7 +140,7 @@ class Boxes:
         """Return the squared distance of a query from each box, rounded down, in units of (step / 16)²."""
         made, cells = self.made, self.ends.shape[2]
         squares: Squares = np.empty(cells, np.int32)
-        size = -(-cells // workers.threads)
+        size = max(-(-cells // workers.threads), tuning.BOXED_SHARED // self.cell)
 
         def work(part: slice) -> None:
             steps = (made.least, made.step, made.error)
