@@ -102,7 +102,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--record-durations", action="store_true", help="write to tests/durations.json how long each test file takes"
     )
-    parser.addoption("--max-seconds", type=float, help="start no further tests after so many seconds")
+    parser.addoption("--max-seconds", type=float, help="seconds after which no further test starts")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -132,7 +132,7 @@ class FoundWithin : public TreeRadius {
     if (by_places_) without_excluded();
   }
 
-  // Whether the block's queries have met so many points that all queries are expected to meet as many as the tree has.
+  // Whether all queries are expected to meet at least as many points as the tree has, judging by the block's queries.
   bool are_many(std::int64_t met) const {
     const std::int64_t asked = next_ - begin_;
     return asked >= kMetQueries && met / asked * task_.queries.n >= points_;

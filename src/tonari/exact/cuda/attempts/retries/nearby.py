@@ -162,7 +162,7 @@ def is_worth_a_round(rows: int, points: Any, least: int) -> bool:
 
 
 def are_inseparable(queries: Any, points: Any, form: DeviceForm, reach: Any, most: int) -> bool:
-    """Whether most of these rows have so many near points that error bounds cannot certify their answers.
+    """Whether most of these rows have more near points than error bounds can tell apart.
 
     A row counts only if few points are within twice its reach, so that it can have a neighbourhood.
 
